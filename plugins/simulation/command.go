@@ -4,7 +4,7 @@
 // in virtual time, with one or several configurations.
 //
 // The command reads the input, and starts itself once for each configuration and seed. The processes get the input in a
-// file, and return their results as JSON: see package replay for why each has its own.
+// file, and return their results as JSON: see replay.Process.
 package simulation
 
 import (
@@ -68,8 +68,7 @@ type options struct {
 	hot                              float64
 	priceLabel                       string
 	// context ends with a signal. A question ends with it, too; a comparison reports what it has.
-	context  context.Context
-	question bool
+	context context.Context
 	// temporary is a file to remove at the end, if it still exists.
 	temporary string
 }
@@ -167,9 +166,7 @@ configurations. It needs no cluster, and contacts none.
 		return question{Mode: modeLose, Nodes: names, Zone: o.zone}, nil
 	})
 	lose.Flags().StringVar(&o.zone, "zone", "", "the zone that is gone")
-	root.AddCommand(&cobra.Command{Use: runCommand, Hidden: true, Args: cobra.ExactArgs(1), Run: func(_ *cobra.Command, arguments []string) {
-		o.run(arguments[0])
-	}})
+	root.AddCommand(&cobra.Command{Use: replay.Command, Hidden: true, Args: cobra.NoArgs, Run: func(*cobra.Command, []string) { o.serve() }})
 	return root
 }
 

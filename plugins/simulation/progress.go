@@ -18,13 +18,20 @@ type progress struct {
 	out   io.Writer
 	mutex sync.Mutex
 	began time.Time
-	runs  []line
+	runs  []runProgress
 	width int
+}
+
+// runProgress is the progress of a run.
+type runProgress struct {
+	passed   time.Duration
+	attempts int64
+	ended    bool
 }
 
 // newProgress returns a progress that is shown only on a terminal.
 func newProgress(out io.Writer, runs int) *progress {
-	p := &progress{began: time.Now(), runs: make([]line, runs)}
+	p := &progress{began: time.Now(), runs: make([]runProgress, runs)}
 	if file, ok := out.(*os.File); ok {
 		if _, _, err := term.TerminalSize(file); err == nil {
 			p.out = out
@@ -33,30 +40,39 @@ func newProgress(out io.Writer, runs int) *progress {
 	return p
 }
 
-// set sets the state of a run.
-func (p *progress) set(run int, l line) {
+// set sets the progress of a run.
+func (p *progress) set(run int, passed time.Duration, attempts int64) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	attempts := p.runs[run].Attempts
-	p.runs[run] = l
-	if l.Run != nil {
-		p.runs[run].Attempts = attempts
-	}
-	ended, seconds, sum := 0, 0.0, int64(0)
-	for i := range p.runs {
-		sum += p.runs[i].Attempts
-		if p.runs[i].Run != nil {
+	p.runs[run] = runProgress{passed: passed, attempts: attempts}
+	p.show(p.text())
+}
+
+// end shows that a run has ended.
+func (p *progress) end(run int) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.runs[run].ended = true
+	p.show(p.text())
+}
+
+func (p *progress) text() string {
+	ended, passed, attempts := 0, time.Duration(0), int64(0)
+	for _, run := range p.runs {
+		attempts += run.attempts
+		if run.ended {
 			ended++
-		} else if p.runs[i].Seconds > seconds {
-			seconds = p.runs[i].Seconds
+		} else if run.passed > passed {
+			passed = run.passed
 		}
 	}
+	since := time.Since(p.began)
 	text := fmt.Sprintf("%d of %d runs, simulated time %s, %.0f attempts per second", ended, len(p.runs),
-		time.Duration(seconds)*time.Second, float64(sum)/time.Since(p.began).Seconds())
+		passed.Truncate(time.Second), float64(attempts)/since.Seconds())
 	if ended > 0 {
-		text += fmt.Sprintf(", %s left", (time.Since(p.began) * time.Duration(len(p.runs)-ended) / time.Duration(ended)).Round(time.Second))
+		text += fmt.Sprintf(", %s left", (since * time.Duration(len(p.runs)-ended) / time.Duration(ended)).Round(time.Second))
 	}
-	p.show(text)
+	return text
 }
 
 // clear removes the line.

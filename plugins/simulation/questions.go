@@ -50,18 +50,18 @@ func (o *options) ask(asked question) error {
 		return err
 	}
 	w.Question = asked
-	var tasks []task
-	for i := range w.Configurations {
-		tasks = append(tasks, task{Configuration: i, Seed: o.firstSeed})
-	}
 	input, warnings := w.describe(), w.warnings()
-	o.jobs, o.question = 1, true
 	path, err := w.save()
 	if err != nil {
 		return err
 	}
 	defer os.Remove(path)
-	answers, err := o.do(path, tasks)
+	var tasks []task
+	for i := range w.Configurations {
+		tasks = append(tasks, task{Path: path, Configuration: i, Seed: o.firstSeed})
+	}
+	o.jobs = 1
+	answers, err := o.do(o.context, replay.Process{}, tasks)
 	if o.context.Err() != nil {
 		err = replay.ErrInterrupted
 	}

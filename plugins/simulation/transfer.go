@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"encoding/gob"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -14,13 +15,13 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 )
 
-// work is the input of a run. Its file is a sequence of gob values: the exported fields in JSON, and all objects of the
-// cluster, in protobuf or, if they are not of Kubernetes itself, in JSON.
+// work is the input of a run. Its file is a sequence of byte slices: the exported fields in JSON, and then each object of
+// Kubernetes itself in protobuf. Each run reads it, and JSON takes ten times as long: 5 s for 5,000 nodes and 50,000 pods.
 type work struct {
 	Configurations  []configuration
 	Hot             float64
@@ -29,6 +30,7 @@ type work struct {
 	Question        question
 	Taken           time.Time
 	PodUse, NodeUse map[string]v1.ResourceList
+	Custom          []*unstructured.Unstructured
 	Events          []input.Event
 	Workloads       []input.Workload
 	Template        *v1.Node
@@ -37,85 +39,59 @@ type work struct {
 	trace   *input.Trace
 }
 
-// object is an object of the cluster.
-type object struct {
-	Kind schema.GroupVersionKind
-	Data []byte
-}
+var serializer = protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
 
-// message is a type of Kubernetes, in protobuf.
-type message interface {
-	runtime.Object
-	Marshal() ([]byte, error)
-	Unmarshal([]byte) error
-}
-
-// save writes the work to a new file.
+// save writes the work to a new file. The processes have the cluster then, and this one drops it: it may be large.
 func (w *work) save() (path string, err error) {
 	file, err := os.CreateTemp("", "kube-scheduler-simulate-*")
+	if err == nil {
+		if err = w.write(file); err != nil {
+			os.Remove(file.Name())
+		}
+	}
 	if err != nil {
 		return "", fmt.Errorf("the input cannot be written for the runs: %v; next: set TMPDIR to a directory with space", err)
 	}
-	defer func() {
-		if closing := file.Close(); err == nil {
-			err = closing
-		}
-		if err != nil {
-			os.Remove(file.Name())
-			err = fmt.Errorf("the input cannot be written for the runs: %v; next: set TMPDIR to a directory with space", err)
-			return
-		}
-		// The processes have it now; it may be large.
-		w.cluster, w.trace = nil, nil
-	}()
-	w.Taken, w.PodUse, w.NodeUse = w.cluster.Taken, w.cluster.PodUse, w.cluster.NodeUse
-	header, err := json.Marshal(w)
-	if err != nil {
-		return "", err
-	}
-	buffer := bufio.NewWriterSize(file, 1<<20)
-	encoder := gob.NewEncoder(buffer)
-	if err := encoder.Encode(header); err != nil {
-		return "", err
-	}
-	for _, of := range w.cluster.Objects {
-		if err := put(encoder, of.(message)); err != nil {
-			return "", err
-		}
-	}
-	for _, node := range w.cluster.Nodes {
-		if err := put(encoder, node); err != nil {
-			return "", err
-		}
-	}
-	for _, pod := range w.cluster.Pods {
-		if err := put(encoder, pod); err != nil {
-			return "", err
-		}
-	}
-	for _, of := range w.cluster.Custom {
-		data, err := of.MarshalJSON()
-		if err != nil {
-			return "", err
-		}
-		if err := encoder.Encode(object{of.GroupVersionKind(), data}); err != nil {
-			return "", err
-		}
-	}
-	return file.Name(), buffer.Flush()
+	w.cluster, w.trace = nil, nil
+	return file.Name(), nil
 }
 
-// put writes an object.
-func put(encoder *gob.Encoder, of message) error {
-	kinds, _, err := clientscheme.Scheme.ObjectKinds(of)
+// write writes the work to a file, and closes it.
+func (w *work) write(file io.WriteCloser) error {
+	defer file.Close()
+	of := w.cluster
+	w.Taken, w.PodUse, w.NodeUse, w.Custom = of.Taken, of.PodUse, of.NodeUse, of.Custom
+	buffer := bufio.NewWriterSize(file, 1<<20)
+	encoder := gob.NewEncoder(buffer)
+	header, err := json.Marshal(w)
+	if err == nil {
+		err = encoder.Encode(header)
+	}
+	put := func(object runtime.Object) {
+		var data []byte
+		if err == nil {
+			data, err = runtime.Encode(serializer, object)
+		}
+		if err == nil {
+			err = encoder.Encode(data)
+		}
+	}
+	for _, object := range of.Objects {
+		put(object)
+	}
+	for _, node := range of.Nodes {
+		put(node)
+	}
+	for _, pod := range of.Pods {
+		put(pod)
+	}
+	if err == nil {
+		err = buffer.Flush()
+	}
 	if err != nil {
 		return err
 	}
-	data, err := of.Marshal()
-	if err != nil {
-		return err
-	}
-	return encoder.Encode(object{kinds[0], data})
+	return file.Close()
 }
 
 // open reads the file of a work.
@@ -134,33 +110,25 @@ func open(path string) (*work, error) {
 	if err := json.Unmarshal(header, w); err != nil {
 		return nil, err
 	}
-	w.cluster = &input.Cluster{Taken: w.Taken, PodUse: w.PodUse, NodeUse: w.NodeUse}
+	w.cluster = &input.Cluster{Taken: w.Taken, PodUse: w.PodUse, NodeUse: w.NodeUse, Custom: w.Custom}
 	for {
-		var next object
-		if err := decoder.Decode(&next); err == io.EOF {
+		var data []byte
+		if err := decoder.Decode(&data); errors.Is(err, io.EOF) {
 			return w, nil
 		} else if err != nil {
 			return nil, err
 		}
-		made, err := clientscheme.Scheme.New(next.Kind)
+		object, err := runtime.Decode(serializer, data)
 		if err != nil {
-			custom := &unstructured.Unstructured{}
-			if err := custom.UnmarshalJSON(next.Data); err != nil {
-				return nil, err
-			}
-			w.cluster.Custom = append(w.cluster.Custom, custom)
-			continue
-		}
-		if err := made.(message).Unmarshal(next.Data); err != nil {
 			return nil, err
 		}
-		switch of := made.(type) {
+		switch object := object.(type) {
 		case *v1.Node:
-			w.cluster.Nodes = append(w.cluster.Nodes, of)
+			w.cluster.Nodes = append(w.cluster.Nodes, object)
 		case *v1.Pod:
-			w.cluster.Pods = append(w.cluster.Pods, of)
+			w.cluster.Pods = append(w.cluster.Pods, object)
 		default:
-			w.cluster.Objects = append(w.cluster.Objects, of)
+			w.cluster.Objects = append(w.cluster.Objects, object)
 		}
 	}
 }

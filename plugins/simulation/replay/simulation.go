@@ -12,7 +12,7 @@
 //     after all effects of the previous one.
 //  2. Changes that goroutines ask for at the same virtual time are made in the order of their objects' names.
 //  3. The global random source, which the scheduler uses to choose among equal nodes, is seeded for each attempt.
-//  4. A process runs one simulation: metrics and the random source are global.
+//  4. A process runs one simulation: metrics and the random source are global. See Process.
 package replay
 
 import (
@@ -64,13 +64,13 @@ type Options struct {
 	Hot float64
 }
 
-// Run calls do in a bubble in which the clock starts at the given time. It does not return: the scheduler's goroutines
+// bubble calls do in a bubble in which the clock starts at the given time. It does not return: the scheduler's goroutines
 // never end, and a bubble waits for all of them. So do ends the process.
-func Run(start time.Time, do func()) {
+func bubble(start time.Time, do func()) {
 	// The scheduler's debugger waits for this signal. The goroutine that receives signals starts with the first call, and
 	// would stop the clock of the bubble.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
-	// The bubble needs nothing of the test.
+	// The bubble needs nothing of the test: TestBubble.
 	synctest.Test(&testing.T{}, func(*testing.T) {
 		// Goroutines that wait for a channel from outside of the bubble would stop the clock.
 		wait.NeverStop = make(chan struct{})
@@ -262,7 +262,7 @@ const tick = time.Second
 
 // Advance simulates until the given time since the start, or until Interrupt. With quiet, it
 // ends early if nothing is left to do, or nothing but to retry pods for that long.
-func (s *Simulation) Advance(until, quiet time.Duration, progress func(passed time.Duration, attempts int64)) error {
+func (s *Simulation) Advance(until, quiet time.Duration, progress Progress) error {
 	idle := s.now()
 	for {
 		if err := s.Settle(); err != nil {

@@ -8,20 +8,14 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
-	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
@@ -36,8 +30,6 @@ const (
 	groupLabel = "pod-group.scheduling.sigs.k8s.io"
 	// requiredKey is the annotation of a PodGroup with the label whose value all nodes of the gang share.
 	requiredKey = "coscheduling.scheduler/required-topology-key"
-	// task is the variable with the task of a process of this program: a process simulates once.
-	task = "GANGS_TASK"
 	// low, normal and high are priorities of pods.
 	low, normal, high = 0, 100, 200
 )
@@ -66,50 +58,22 @@ var tasks = map[string]func(order, *report) error{
 }
 
 func TestMain(m *testing.M) {
-	text := os.Getenv(task)
-	if text == "" {
+	if !replay.IsChild() {
 		os.Exit(m.Run())
 	}
-	flags := flag.NewFlagSet("klog", flag.PanicOnError)
-	klog.InitFlags(flags)
-	_ = flags.Set("stderrthreshold", "FATAL") // klog has this flag
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	replay.Run(time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), func() {
-		var o order
+	var o order
+	start := func() (time.Time, error) { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), nil }
+	replay.Serve(&o, start, func(replay.Progress) (any, error) {
 		found := &report{Counts: map[string]int{}, Reasons: map[string]string{}}
-		err := json.Unmarshal([]byte(text), &o)
-		if err == nil {
-			err = tasks[o.Task](o, found)
-		}
-		if err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(found)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		return found, tasks[o.Task](o, found)
 	})
 }
 
 // run runs a task in a process.
-func run(t *testing.T, o order) report {
+func run(t *testing.T, o order) (found report) {
 	t.Helper()
-	text, err := json.Marshal(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var stderr strings.Builder
-	process := exec.Command(os.Args[0])
-	process.Env, process.Stderr = append(os.Environ(), task+"="+string(text), "GOGC=400"), &stderr
-	output, err := process.Output()
-	var found report
-	if err == nil {
-		err = json.Unmarshal(output, &found)
-	}
-	if err != nil {
-		t.Fatalf("%+v: %v\n%s", o, err, stderr.String())
+	if err := (replay.Process{Environment: []string{"GOGC=400"}}).Do(t.Context(), o, &found); err != nil {
+		t.Fatalf("%+v: %v", o, err)
 	}
 	return found
 }

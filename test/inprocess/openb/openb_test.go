@@ -6,19 +6,14 @@
 package openb
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 	"testing"
 	"time"
 
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	"kube-scheduler-fork/test/inprocess/table"
 )
@@ -26,8 +21,6 @@ import (
 const (
 	// openB is the variable with the directory of the lists.
 	openB = "OPENB"
-	// task is the variable with the run of a process of this program.
-	task = "OPENB_RUN"
 	// header begins a configuration.
 	header = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
 	// firstSeed and seeds are those of the paper.
@@ -37,29 +30,13 @@ const (
 // allocatedAt and fragmentedAt are the percentages of arrived requests at which figures are published.
 var allocatedAt, fragmentedAt = []int{80, 95, 100, 130}, []int{50, 100, 130}
 
-// The process of a run has nothing else to do: the simulator's clock and random source are global.
 func TestMain(m *testing.M) {
-	text := os.Getenv(task)
-	if text == "" {
+	if !replay.IsChild() {
 		os.Exit(m.Run())
 	}
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	replay.Run(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), func() {
-		var r run
-		err := json.Unmarshal([]byte(text), &r)
-		if err == nil {
-			var o *outcome
-			if o, err = r.do(); err == nil {
-				err = json.NewEncoder(os.Stdout).Encode(o)
-			}
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	})
+	var r run
+	start := func() (time.Time, error) { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), nil }
+	replay.Serve(&r, start, func(replay.Progress) (any, error) { return r.do() })
 }
 
 // simulate runs each of the runs with several seeds, and returns their outcomes by name.
@@ -94,22 +71,10 @@ func simulate(t *testing.T, count int, runs ...run) map[string][]outcome {
 // start starts a process for a run.
 func (r run) start(t *testing.T) (o outcome) {
 	t.Helper()
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := exec.Command(os.Args[0])
-	// Memory is cheaper here than collecting it.
-	process.Env = append(os.Environ(), task+"="+string(text), "GOGC=400")
-	var stderr bytes.Buffer
-	process.Stderr = &stderr
 	began := time.Now()
-	out, err := process.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &o)
-	}
-	if err != nil {
-		t.Fatalf("%v: %s", err, stderr.Bytes())
+	// Memory is cheaper here than collecting it.
+	if err := (replay.Process{Environment: []string{"GOGC=400"}}).Do(t.Context(), r, &o); err != nil {
+		t.Fatal(err)
 	}
 	t.Logf("%d pods in %.1f s", o.Pods, time.Since(began).Seconds())
 	return o

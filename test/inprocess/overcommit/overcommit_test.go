@@ -6,15 +6,11 @@
 package overcommit
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"runtime"
 	"strings"
 	"sync"
@@ -22,7 +18,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
@@ -33,9 +28,6 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
-
-// task is the variable with the run of a process of this program.
-const task = "OVERCOMMIT_RUN"
 
 // traces is the variable with the folder of the recorded traces, which are not part of the project.
 const traces = "TRACES"
@@ -62,29 +54,14 @@ type run struct {
 // outcome is the result of a run, in percent.
 type outcome struct{ Gained, Violated, Excess float64 }
 
-// The process of a run has nothing else to do: the simulator's clock and random source are global.
 func TestMain(m *testing.M) {
-	text := os.Getenv(task)
-	if text == "" {
+	if !replay.IsChild() {
 		os.Exit(m.Run())
 	}
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
 	scheme.AddToScheme(scheme.Scheme) // It may have been built before the plugins' args were added to its builder.
-	replay.Run(time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), func() {
-		var r run
-		var o outcome
-		err := json.Unmarshal([]byte(text), &r)
-		if err == nil {
-			o, err = r.do()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		json.NewEncoder(os.Stdout).Encode(o)
-		os.Exit(0)
-	})
+	var r run
+	start := func() (time.Time, error) { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), nil }
+	replay.Serve(&r, start, func(replay.Progress) (any, error) { return r.do() })
 }
 
 // do runs a simulation.
@@ -162,21 +139,9 @@ func (r run) do() (o outcome, err error) {
 
 // start starts a process for a run.
 func (r run) start(t *testing.T) (o outcome) {
-	text, err := json.Marshal(r)
-	if err != nil {
-		t.Error(err)
-	}
-	process := exec.Command(os.Args[0])
 	// Memory is cheaper here than collecting it.
-	process.Env = append(os.Environ(), task+"="+string(text), "GOGC=800", "GOMAXPROCS=1")
-	var stderr bytes.Buffer
-	process.Stderr = &stderr
-	out, err := process.Output()
-	if err == nil {
-		err = json.Unmarshal(out, &o)
-	}
-	if err != nil {
-		t.Errorf("%s, seed %d: %v: %s", r.Name, r.Seed, err, stderr.Bytes())
+	if err := (replay.Process{Environment: []string{"GOGC=800"}}).Do(t.Context(), r, &o); err != nil {
+		t.Errorf("%s, seed %d: %v", r.Name, r.Seed, err)
 	}
 	return o
 }

@@ -6,11 +6,8 @@ package scenarios
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +15,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	// The plugins' args, in every version.
@@ -74,31 +70,13 @@ type order struct {
 	Seed             int64
 }
 
-// ordered is the environment variable of a process that runs an order.
-const ordered = "SCENARIO"
-
 func TestMain(m *testing.M) {
-	text := os.Getenv(ordered)
-	if text == "" {
+	if !replay.IsChild() {
 		os.Exit(m.Run())
 	}
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
 	var o order
-	if err := json.Unmarshal([]byte(text), &o); err != nil {
-		panic(err)
-	}
-	replay.Run(time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), func() {
-		outcome, err := o.simulate()
-		if err == nil {
-			err = json.NewEncoder(os.Stdout).Encode(outcome)
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	})
+	start := func() (time.Time, error) { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), nil }
+	replay.Serve(&o, start, func(replay.Progress) (any, error) { return o.simulate() })
 }
 
 func (o order) simulate() (result.Run, error) {
@@ -132,21 +110,10 @@ func (o order) simulate() (result.Run, error) {
 }
 
 // run simulates a scenario with a configuration, in a process.
-func run(t *testing.T, way way, seed int64) result.Run {
+func run(t *testing.T, way way, seed int64) (outcome result.Run) {
 	t.Helper()
-	text, err := json.Marshal(order{way.scenario, way.config, seed})
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := exec.Command(os.Args[0])
-	process.Env, process.Stderr = append(os.Environ(), ordered+"="+string(text)), os.Stderr
-	output, err := process.Output()
-	if err != nil {
+	if err := (replay.Process{}).Do(t.Context(), order{way.scenario, way.config, seed}, &outcome); err != nil {
 		t.Fatalf("scenario %s, seed %d: %v", way.scenario, seed, err)
-	}
-	var outcome result.Run
-	if err := json.Unmarshal(output, &outcome); err != nil {
-		t.Fatal(err)
 	}
 	return outcome
 }
