@@ -34,7 +34,7 @@ require go.yaml.in/yaml/v3 v3.0.5 // indirect
 
 require (
 	github.com/openvex/go-vex v0.2.9
-	github.com/package-url/packageurl-go v0.1.7 // indirect
+	github.com/package-url/packageurl-go v0.1.7
 )
 
 require (

@@ -21,9 +21,7 @@ import (
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
-	"kube-scheduler-fork/build/patches"
 	"kube-scheduler-fork/build/signature"
-	"kube-scheduler-fork/build/source"
 )
 
 // File names in a bundle.
@@ -118,12 +116,8 @@ func gather(options Options) ([]file, error) {
 		}
 	}
 
-	series, err := applied(options)
-	if err != nil {
-		return nil, err
-	}
 	names := []string{"README.md"}
-	for _, patch := range series {
+	for _, patch := range options.Series {
 		names = append(names, patch.Name)
 	}
 	for _, name := range names {
@@ -167,19 +161,6 @@ func gather(options Options) ([]file, error) {
 	return files, err
 }
 
-// applied returns the patches of the image, without those for a module that it does not include.
-func applied(options Options) ([]patches.Patch, error) {
-	carried, err := source.ReadModules(options.Modules)
-	if err != nil {
-		return nil, err
-	}
-	series, err := patches.Read(options.Patches)
-	if err != nil {
-		return nil, err
-	}
-	return patches.Carried(series, carried), nil
-}
-
 // ofCheckout matches a command on a page that needs a checkout of the project.
 var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) ")
 
@@ -204,18 +185,14 @@ func leftBehind(name string) bool {
 
 // pinOf returns the upstream.version of a bundle: the project's own, or one in the same form for another release.
 func pinOf(options Options) ([]byte, error) {
-	pin, err := source.ReadPin(options.UpstreamVersion)
-	if err != nil {
-		return nil, err
-	}
-	if pin.Version == options.Kubernetes {
+	if options.Pin.Version == options.Kubernetes {
 		return os.ReadFile(options.UpstreamVersion)
 	}
 	lines := "# The release and Go that this bundle was built from. The project pins another release.\nKUBERNETES_VERSION=" + options.Kubernetes + "\n"
 	if options.Commit != "" {
 		lines += "KUBERNETES_COMMIT=" + options.Commit + "\n"
 	}
-	return []byte(lines + "KUBERNETES_SUM=" + options.Sum + "\nGO_VERSION=" + pin.GoVersion + "\n"), nil
+	return []byte(lines + "KUBERNETES_SUM=" + options.Sum + "\nGO_VERSION=" + options.Pin.GoVersion + "\n"), nil
 }
 
 // programs returns the names of the binaries in a program's image, by their paths.

@@ -21,7 +21,6 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 
 	"kube-scheduler-fork/build/nextstep"
-	"kube-scheduler-fork/build/source"
 )
 
 // The types of the statement. docs/air-gapped.md explains those of this project.
@@ -37,12 +36,8 @@ var versionParts = regexp.MustCompile(`\+(.*)\.[0-9a-f]{12}$`)
 // provenance returns an in-toto statement with SLSA's predicate: how the files of a release were made, and from what. It
 // has no time, so the same inputs give the same bytes.
 func provenance(options Options, subjects []file, modules []Module) ([]byte, error) {
-	carried, err := source.ReadModules(options.Modules)
-	if err != nil {
-		return nil, err
-	}
 	chosen := []any{}
-	for _, module := range carried {
+	for _, module := range options.Carried {
 		chosen = append(chosen, module.Path+"@"+module.Version)
 	}
 	var suffix string
@@ -89,28 +84,20 @@ func materials(options Options, modules []Module) ([]*intoto.ResourceDescriptor,
 	if options.Commit != "" {
 		upstream.Digest["gitCommit"] = options.Commit
 	}
-	pin, err := source.ReadPin(options.UpstreamVersion)
-	if err != nil {
-		return nil, err
-	}
 	compiler, err := os.ReadFile(filepath.Join(options.GoRoot, "bin/go"))
 	if err != nil {
 		return nil, nextstep.With(err, "use the Go from go.dev")
 	}
-	number := strings.TrimPrefix(pin.GoVersion, "go")
+	number := strings.TrimPrefix(options.Pin.GoVersion, "go")
 	found := []*intoto.ResourceDescriptor{
 		upstream,
-		material(fmt.Sprintf("bin/go of %s for %s/%s", pin.GoVersion, runtime.GOOS, runtime.GOARCH), locator("generic", "go", number),
+		material(fmt.Sprintf("bin/go of %s for %s/%s", options.Pin.GoVersion, runtime.GOOS, runtime.GOARCH), locator("generic", "go", number),
 			"sha256", fmt.Sprintf("%x", sha256.Sum256(compiler))),
 	}
 	if options.ProjectCommit != "" {
 		found = append(found, material("this project", "", "gitCommit", options.ProjectCommit))
 	}
-	series, err := applied(options)
-	if err != nil {
-		return nil, err
-	}
-	for _, patch := range series {
+	for _, patch := range options.Series {
 		content, err := os.ReadFile(filepath.Join(options.Patches, patch.Name))
 		if err != nil {
 			return nil, err

@@ -22,7 +22,9 @@ import (
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/patches"
 	"kube-scheduler-fork/build/signature"
+	"kube-scheduler-fork/build/source"
 )
 
 // Options are the inputs of a bundle.
@@ -46,6 +48,11 @@ type Options struct {
 	// Project is this project's directory, with manifests/, docs/ and README.md. Patches, UpstreamVersion and Modules
 	// are the directory of the series, the pin file and modules.yaml, which may be elsewhere.
 	Project, Patches, UpstreamVersion, Modules string
+	// Carried are the modules in Modules, Series the patches of the image in Patches, and Pin is what is in UpstreamVersion;
+	// an image's SBOM needs no Pin.
+	Carried []source.Module
+	Series  []patches.Patch
+	Pin     source.Pin
 	// ModulesPatch is the patch that adds Modules to upstream's tree, or empty.
 	ModulesPatch string
 	// CRDs is a directory with the CustomResourceDefinitions that plugins of Modules need, one file each.

@@ -27,6 +27,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"kube-scheduler-fork/build/image"
+	"kube-scheduler-fork/build/patches"
+	"kube-scheduler-fork/build/source"
 )
 
 const (
@@ -145,6 +147,17 @@ func project(t *testing.T, architecture string) Options {
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
 		ModulesPatch: filepath.Join(folder, "modules.patch"), CRDs: filepath.Join(folder, "crds"),
 		Roots: debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:IWQr43WXjSLO/u5PP0+mDra2K1bhpapM6W+LXjbOYaw="},
+	}
+	var err error
+	if options.Carried, err = source.ReadModules(options.Modules); err != nil {
+		t.Fatal(err)
+	}
+	if options.Series, err = patches.Read(options.Patches); err != nil {
+		t.Fatal(err)
+	}
+	options.Series = patches.Carried(options.Series, options.Carried)
+	if options.Pin, err = source.ReadPin(options.UpstreamVersion); err != nil {
+		t.Fatal(err)
 	}
 	for program, archive := range options.archives() {
 		made, err := image.New(image.Options{

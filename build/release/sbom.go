@@ -8,14 +8,15 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"maps"
-	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
 
+	"github.com/package-url/packageurl-go"
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
@@ -230,11 +231,7 @@ func (l inventory) source(options Options) common.ElementID {
 
 // patches adds each file of the series, in order.
 func (l inventory) patches(options Options, source common.ElementID) error {
-	series, err := applied(options)
-	if err != nil {
-		return err
-	}
-	for _, patch := range series {
+	for _, patch := range options.Series {
 		content, err := os.ReadFile(filepath.Join(options.Patches, patch.Name))
 		if err != nil {
 			return err
@@ -346,18 +343,11 @@ func purl(kind, name, version string) []*v2_3.PackageExternalReference {
 
 // locator returns a package URL. It lower-cases the names of Go modules.
 func locator(kind, name, version string) string {
-	if kind == "golang" {
+	if kind == packageurl.TypeGolang {
 		name = strings.ToLower(name)
 	}
-	segments := strings.Split(name, "/")
-	for i, segment := range segments {
-		segments[i] = url.QueryEscape(segment)
-	}
-	locator := "pkg:" + kind + "/" + strings.Join(segments, "/")
-	if version != "" {
-		locator += "@" + url.QueryEscape(version)
-	}
-	return locator
+	namespace, name := path.Split(name)
+	return packageurl.NewPackageURL(kind, namespace, name, version, nil, "").String()
 }
 
 // cpe returns a product's CPE, its name in advisories.

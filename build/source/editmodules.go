@@ -26,7 +26,7 @@ func AddModule(file string, entry Module) error {
 		return err
 	}
 	inOrder(added)
-	return editModules(file, func(modules *yaml.Node) error {
+	return editModules(file, file, func(modules *yaml.Node) error {
 		at := find(modules, entry.Path)
 		if at < 0 {
 			modules.Content = append(modules.Content, added.YNode())
@@ -40,7 +40,7 @@ func AddModule(file string, entry Module) error {
 
 // RemoveModule removes the entry of a module with plugins, and the comment above it, from modules.yaml.
 func RemoveModule(file, path string) error {
-	return editModules(file, func(modules *yaml.Node) error {
+	return editModules(file, file, func(modules *yaml.Node) error {
 		at := find(modules, path)
 		if at < 0 {
 			return nextstep.With(fmt.Errorf("%s has no module %s", file, path),
@@ -56,15 +56,25 @@ func RemoveModule(file, path string) error {
 	})
 }
 
-// find returns the index of a module's entry, or -1.
-func find(modules *yaml.Node, path string) int {
-	return slices.IndexFunc(modules.Content, func(entry *yaml.Node) bool {
-		return yaml.NewRNode(entry).Field("module").Value.YNode().Value == path
+// CopyModules writes a copy of modules.yaml that has only the wanted modules.
+func CopyModules(file, to string, wanted []Module) error {
+	return editModules(file, to, func(modules *yaml.Node) error {
+		modules.Content = slices.DeleteFunc(modules.Content, func(entry *yaml.Node) bool {
+			return !slices.ContainsFunc(wanted, func(m Module) bool { return m.Path == pathOf(entry) })
+		})
+		return nil
 	})
 }
 
-// editModules edits the list in modules.yaml, checks the result, and replaces the file atomically.
-func editModules(file string, edit func(modules *yaml.Node) error) error {
+// find returns the index of a module's entry, or -1.
+func find(modules *yaml.Node, path string) int {
+	return slices.IndexFunc(modules.Content, func(entry *yaml.Node) bool { return pathOf(entry) == path })
+}
+
+func pathOf(entry *yaml.Node) string { return yaml.NewRNode(entry).Field("module").Value.YNode().Value }
+
+// editModules edits the list in modules.yaml, checks the result, and replaces another or the same file atomically.
+func editModules(file, to string, edit func(modules *yaml.Node) error) error {
 	if _, err := ReadModules(file); err != nil {
 		return err
 	}
@@ -90,12 +100,12 @@ func editModules(file string, edit func(modules *yaml.Node) error) error {
 		return nextstep.With(fmt.Errorf("%s would be invalid with this change, and is unchanged: %w", file, err),
 			"make remove-module for the module in conflict, or choose other PLUGINS")
 	}
-	edited := file + ".new"
+	edited := to + ".new"
 	defer os.Remove(edited)
 	if err := os.WriteFile(edited, text.Bytes(), 0o644); err != nil {
 		return err
 	}
-	return os.Rename(edited, file)
+	return os.Rename(edited, to)
 }
 
 // keys are the keys of entries, in reading order.

@@ -8,7 +8,6 @@
 package source
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -23,7 +22,9 @@ import (
 	"time"
 
 	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/zip"
 
 	"kube-scheduler-fork/build/logtail"
 	"kube-scheduler-fork/build/nextstep"
@@ -164,19 +165,19 @@ func goCommand(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
 }
 
 func downloadError(d download) error {
-	module := d.Path + "@" + d.Version
+	name := d.Path + "@" + d.Version
 	switch {
 	case strings.Contains(d.Error, "checksum mismatch"), strings.Contains(d.Error, "SECURITY ERROR"):
 		return nextstep.With(
-			fmt.Errorf("%s: the download does not match the checksum database:\n%s", module, d.Error),
+			fmt.Errorf("%s: the download does not match the checksum database:\n%s", name, d.Error),
 			"go clean -modcache, then run the same command again; if it fails again, the module proxy (go env GOPROXY) serves a modified module")
 	case strings.Contains(d.Error, "403 Forbidden"), strings.Contains(d.Error, "404 Not Found"),
 		strings.Contains(d.Error, "410 Gone"), strings.Contains(d.Error, "unknown revision"),
 		strings.Contains(d.Error, "reading file://") && strings.Contains(d.Error, "no such file or directory"):
-		return nextstep.With(fmt.Errorf("%s: %w: %s", module, ErrNotAvailable, d.Error),
+		return nextstep.With(fmt.Errorf("%s: %w: %s", name, ErrNotAvailable, d.Error),
 			"make image SOURCE=git, or another UPSTREAM=v1.23.x")
 	}
-	return nextstep.With(fmt.Errorf("%s cannot be downloaded: %s", module, d.Error),
+	return nextstep.With(fmt.Errorf("%s cannot be downloaded: %s", name, d.Error),
 		"check that the module proxy (go env GOPROXY) and the checksum database (go env GOSUMDB) can be reached, "+
 			"then run the same command again")
 }
@@ -193,7 +194,7 @@ func factsOf(d download) (Facts, error) {
 	return Facts{Version: d.Version, Commit: d.Origin.Hash, Sum: d.Sum, Time: info.Time.UTC()}, nil
 }
 
-// extract hashes the whole module zip, and then writes its files below dir.
+// extract hashes the whole module zip, and then writes its files below dir, read-only.
 func extract(d download, dir string) error {
 	sum, err := dirhash.HashZip(d.Zip, dirhash.Hash1)
 	if err != nil {
@@ -204,41 +205,7 @@ func extract(d download, dir string) error {
 			fmt.Errorf("%s@%s: the zip in the module cache has the sum %s, wanted %s", d.Path, d.Version, sum, d.Sum),
 			"go clean -modcache, then run the same command again")
 	}
-	archive, err := zip.OpenReader(d.Zip)
-	if err != nil {
-		return err
-	}
-	defer archive.Close()
-	for _, entry := range archive.File {
-		name, inside := strings.CutPrefix(entry.Name, d.Path+"@"+d.Version+"/")
-		if !inside || !filepath.IsLocal(name) {
-			return fmt.Errorf("%s: unexpected entry %q", d.Zip, entry.Name)
-		}
-		if err := extractFile(entry, filepath.Join(dir, filepath.FromSlash(name))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func extractFile(entry *zip.File, target string) error {
-	reader, err := entry.Open()
-	if err != nil {
-		return err
-	}
-	defer reader.Close()
-	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
-		return err
-	}
-	writer, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(writer, reader); err != nil {
-		writer.Close()
-		return err
-	}
-	return writer.Close()
+	return zip.Unzip(dir, module.Version{Path: d.Path, Version: d.Version}, d.Zip)
 }
 
 // stagingModules returns the last path elements of the modules that go.mod replaces with directories of the tree.
@@ -358,7 +325,15 @@ func unpublishModFile(path, stagingVersion string, staging map[string]bool) erro
 	file.Syntax.Stmt = append(file.Syntax.Stmt, block)
 	file.SortBlocks()
 	file.Syntax.Cleanup()
-	return os.WriteFile(path, modfile.Format(file.Syntax), 0o644)
+	return rewrite(path, modfile.Format(file.Syntax))
+}
+
+// rewrite replaces a read-only file.
+func rewrite(path string, content []byte) error {
+	if err := os.Chmod(path, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(path, content, 0o644)
 }
 
 // unpublishSumFile removes the sums of staging modules: in the tree they are directories, which have no sums.
@@ -377,7 +352,7 @@ func unpublishSumFile(path, stagingVersion string, staging map[string]bool) erro
 		}
 		kept.WriteString(line)
 	}
-	return os.WriteFile(path, []byte(kept.String()), 0o644)
+	return rewrite(path, []byte(kept.String()))
 }
 
 // vendor fills vendor/ as upstream's own update does, and verifies the result: modules.txt must equal the published

@@ -141,8 +141,8 @@ func TestExtract(t *testing.T) {
 		want     string
 	}{
 		"a zip that was changed in the module cache": {changed, "next: go clean -modcache"},
-		"a path that leads outside":                  {outside, "unexpected entry"},
-		"a file of another module":                   {foreign, "unexpected entry"},
+		"a path that leads outside":                  {outside, "malformed file path"},
+		"a file of another module":                   {foreign, "does not have prefix"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()

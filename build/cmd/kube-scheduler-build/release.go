@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-scheduler-fork/build/patches"
 	"kube-scheduler-fork/build/release"
 	"kube-scheduler-fork/build/source"
 )
@@ -34,12 +35,11 @@ func releaseCommand() *cobra.Command {
 			if err := complete(&options, folder); err != nil {
 				return err
 			}
-			modules, err := source.ReadModules(options.Modules)
-			if err != nil {
+			if options.Pin, err = source.ReadPin(options.UpstreamVersion); err != nil {
 				return err
 			}
 			options.CRDs = filepath.Join(folder, "crds")
-			if err := source.WriteCRDs(command.Context(), modules, options.CRDs); err != nil {
+			if err := source.WriteCRDs(command.Context(), options.Carried, options.CRDs); err != nil {
 				return err
 			}
 			written, err := release.Write(output, options)
@@ -89,11 +89,20 @@ func contentFlags(command *cobra.Command, options *release.Options) {
 	require(command, "version", "kubernetes", "sum", "tree", "module-cache", "patches", "modules")
 }
 
-// complete sets the modules that MODULES selects, as a file in a temporary directory, and the module of the certificate
-// authorities.
-func complete(options *release.Options, folder string) (err error) {
-	if options.Modules, err = wantedFile(options.Modules, folder); err != nil {
+// complete reads the facts of a release that several of its parts need. If MODULES excludes modules, it puts a copy of
+// modules.yaml without them into a temporary directory.
+func complete(options *release.Options, folder string) error {
+	series, modules, err := readSeries(options.Patches, options.Modules)
+	if err != nil {
 		return err
+	}
+	options.Carried, options.Series = modules, patches.Carried(series, modules)
+	if os.Getenv("MODULES") != "" {
+		wanted := filepath.Join(folder, filepath.Base(options.Modules))
+		if err := source.CopyModules(options.Modules, wanted, modules); err != nil {
+			return err
+		}
+		options.Modules = wanted
 	}
 	options.Roots, err = release.RootsModule()
 	return err

@@ -5,8 +5,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -84,18 +82,13 @@ func sourceCommand() *cobra.Command {
 	return command
 }
 
-// readWanted reads modules.yaml, without the modules that MODULES excludes.
+// readWanted reads the modules of modules.yaml that the environment variable MODULES selects: all if it is empty, those
+// without plugins if it is "none".
 func readWanted(file string) ([]source.Module, error) {
 	modules, err := source.ReadModules(file)
 	if err != nil {
 		return nil, err
 	}
-	return wanted(modules)
-}
-
-// wanted returns the modules that the environment variable MODULES selects: all if it is empty, those without plugins
-// if it is "none".
-func wanted(modules []source.Module) ([]source.Module, error) {
 	switch value := os.Getenv("MODULES"); value {
 	case "":
 		return modules, nil
@@ -105,35 +98,6 @@ func wanted(modules []source.Module) ([]source.Module, error) {
 		return nil, nextstep.With(fmt.Errorf("MODULES=%s is unknown: the only value is none", value),
 			"make image MODULES=none")
 	}
-}
-
-// wantedFile returns the path of modules.yaml, or of a copy in folder without the modules that MODULES excludes, if
-// there are any.
-func wantedFile(file, folder string) (string, error) {
-	modules, err := source.ReadModules(file)
-	if err != nil {
-		return "", err
-	}
-	kept, err := wanted(modules)
-	if err != nil || len(kept) == len(modules) {
-		return file, err
-	}
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	file = filepath.Join(folder, filepath.Base(file))
-	if err := os.WriteFile(file, content, 0o644); err != nil {
-		return "", err
-	}
-	for _, m := range modules {
-		if !slices.ContainsFunc(kept, func(k source.Module) bool { return k.Path == m.Path }) {
-			if err := source.RemoveModule(file, m.Path); err != nil {
-				return "", err
-			}
-		}
-	}
-	return file, nil
 }
 
 // printFacts prints facts in the form that scripts read with `while IFS='=' read -r key value`.
