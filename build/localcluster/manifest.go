@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,24 +34,11 @@ type Manifest struct {
 // ReadManifest reads the pods, the nodes and the custom objects of a manifest, YAML or JSON, of one or more documents.
 // It refuses other kinds, because no controller would create their pods.
 func ReadManifest(file string) (*Manifest, error) {
-	open, err := os.Open(file)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the manifest: %w; next: give a file that exists with MANIFEST", err)
-	}
-	defer open.Close()
 	manifest := &Manifest{}
-	documents := yamlstream.NewYAMLReader(bufio.NewReader(open))
-	for number := 1; ; number++ {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err == nil {
-			err = manifest.add(document)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s, document %d: %w", file, number, err)
-		}
+	if err := eachDocument(file, manifest.add); errors.As(err, new(*fs.PathError)) {
+		return nil, fmt.Errorf("cannot read the manifest: %w; next: give a file that exists with MANIFEST", err)
+	} else if err != nil {
+		return nil, err
 	}
 	if len(manifest.Pods) == 0 {
 		return nil, fmt.Errorf("%s contains no pod; next: give a manifest with kind: Pod", file)
@@ -58,15 +46,36 @@ func ReadManifest(file string) (*Manifest, error) {
 	return manifest, nil
 }
 
-// add reads one document, and skips an empty one.
-func (m *Manifest) add(document []byte) error {
-	json, err := yaml.YAMLToJSONStrict(document)
+// eachDocument visits the documents of a YAML file, as JSON, except empty ones.
+func eachDocument(file string, visit func(json []byte) error) error {
+	open, err := os.Open(file)
 	if err != nil {
-		return fmt.Errorf("%w; next: correct it", err)
+		return err
 	}
-	if string(json) == "null" {
-		return nil
+	defer open.Close()
+	documents := yamlstream.NewYAMLReader(bufio.NewReader(open))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var json []byte
+		if err == nil {
+			json, err = yaml.YAMLToJSONStrict(document)
+		}
+		if err != nil {
+			err = fmt.Errorf("%w; next: correct it", err)
+		} else if string(json) != "null" {
+			err = visit(json)
+		}
+		if err != nil {
+			return fmt.Errorf("%s, document %d: %w", file, number, err)
+		}
 	}
+}
+
+// add reads one document.
+func (m *Manifest) add(json []byte) error {
 	custom := &unstructured.Unstructured{}
 	if err := custom.UnmarshalJSON(json); err == nil && !scheme.Scheme.IsGroupRegistered(custom.GroupVersionKind().Group) {
 		m.Objects = append(m.Objects, custom)

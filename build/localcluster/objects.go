@@ -3,12 +3,9 @@
 package localcluster
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,10 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 )
 
 // servedPatience limits the time until the API server serves a CustomResourceDefinition.
@@ -40,31 +35,16 @@ func ReadObjects(path string) ([]*unstructured.Unstructured, error) {
 	}
 	var objects []*unstructured.Unstructured
 	for _, file := range files {
-		content, err := os.ReadFile(file)
+		err := eachDocument(file, func(json []byte) error {
+			object := &unstructured.Unstructured{}
+			objects = append(objects, object)
+			if err := object.UnmarshalJSON(json); err != nil {
+				return fmt.Errorf("%w; next: correct it", err)
+			}
+			return nil
+		})
 		if err != nil {
 			return nil, err
-		}
-		documents := yamlstream.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
-		for number := 1; ; number++ {
-			document, err := documents.Read()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			var json []byte
-			if err == nil {
-				json, err = yaml.YAMLToJSONStrict(document)
-			}
-			if err == nil && string(json) == "null" {
-				continue
-			}
-			object := &unstructured.Unstructured{}
-			if err == nil {
-				err = object.UnmarshalJSON(json)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%s, document %d: %w; next: correct it", file, number, err)
-			}
-			objects = append(objects, object)
 		}
 	}
 	return objects, nil

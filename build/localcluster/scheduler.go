@@ -3,6 +3,7 @@
 package localcluster
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -32,49 +33,26 @@ type Scheduler struct {
 	url      string
 }
 
-// schedulerOptions are the settings of a scheduler.
-type schedulerOptions struct {
-	name           string
-	token          string
-	leaderElection bool
-	flags          []string
-	extender       *Extender
-	replaces       string
+// SchedulerOptions change how a scheduler is started.
+type SchedulerOptions struct {
+	// Name distinguishes a scheduler from others on the same control plane: among the Processes, and in the names of its
+	// files, NAME.log first. Empty is kube-scheduler.
+	Name string
+	// Token authenticates the scheduler to the API server, also for reviews of its own callers. Without one, the scheduler
+	// is system:kube-scheduler.
+	Token string
+	// LeaderElection leaves leader election to the configuration instead of switching it off. Schedulers that all have it
+	// may have the same profiles: only one of them at a time binds pods.
+	LeaderElection bool
+	// Flags follow the scheduler's other flags.
+	Flags []string
+	// Extender is called instead of the extenders on loopback in the configuration; if Replaces is an address,
+	// https://host:port, instead of those at that address.
+	Extender *Extender
+	Replaces string
 }
 
-// SchedulerOption changes how a scheduler is started.
-type SchedulerOption func(*schedulerOptions)
-
-// WithName tells a scheduler from others on the same control plane: its name among the Processes, and of its files in
-// the folder, NAME.log first. Without, it is kube-scheduler.
-func WithName(name string) SchedulerOption {
-	return func(options *schedulerOptions) { options.name = name }
-}
-
-// WithToken makes the scheduler speak to the API server as whom the token belongs to: all of it, the questions that it
-// has about its own callers too. Without, it is system:kube-scheduler.
-func WithToken(token string) SchedulerOption {
-	return func(options *schedulerOptions) { options.token = token }
-}
-
-// WithLeaderElection leaves leader election to the configuration instead of switching it off. Schedulers that all have
-// it may have the same profiles: only one of them at a time binds pods.
-func WithLeaderElection() SchedulerOption {
-	return func(options *schedulerOptions) { options.leaderElection = true }
-}
-
-// WithFlags starts the scheduler with more flags.
-func WithFlags(flags ...string) SchedulerOption {
-	return func(options *schedulerOptions) { options.flags = flags }
-}
-
-// WithExtender makes the scheduler ask this extender where its configuration names one on loopback; if replaces is an
-// address, https://host:port, only where it names one at that address.
-func WithExtender(extender *Extender, replaces string) SchedulerOption {
-	return func(options *schedulerOptions) { options.extender, options.replaces = extender, replaces }
-}
-
-// ReadProfiles gives the scheduler names of the profiles in a KubeSchedulerConfiguration.
+// ReadProfiles returns the scheduler names of the profiles in a KubeSchedulerConfiguration.
 func ReadProfiles(configFile string) ([]string, error) {
 	config, err := readSchedulerConfig(configFile)
 	if err != nil {
@@ -85,16 +63,13 @@ func ReadProfiles(configFile string) ([]string, error) {
 
 // StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The
 // file is not changed: the scheduler reads a copy in which the API server is this one and leader election is off,
-// unless an option says otherwise. There can be several at a time, each with a name of its own, and with profiles of
-// its own unless they elect a leader.
+// unless the options leave it on. There can be several at a time, each with its own name, and with its own profiles
+// unless they elect a leader.
 func (c *ControlPlane) StartScheduler(
-	ctx context.Context, executable, configFile string, options ...SchedulerOption,
+	ctx context.Context, executable, configFile string, options SchedulerOptions,
 ) (*Scheduler, error) {
-	chosen := schedulerOptions{name: "kube-scheduler"}
-	for _, option := range options {
-		option(&chosen)
-	}
-	if err := checkExecutable(chosen.name, executable, nextScheduler); err != nil {
+	options.Name = cmp.Or(options.Name, "kube-scheduler")
+	if err := checkExecutable(options.Name, executable, nextScheduler); err != nil {
 		return nil, err
 	}
 	config, err := readSchedulerConfig(configFile)
@@ -105,8 +80,8 @@ func (c *ControlPlane) StartScheduler(
 	if err != nil {
 		return nil, err
 	}
-	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles}
-	if err := scheduler.start(ctx, executable, config, chosen); err != nil {
+	scheduler := &Scheduler{plane: c, name: options.Name, profiles: profiles}
+	if err := scheduler.start(ctx, executable, config, options); err != nil {
 		return nil, err
 	}
 	c.mutex.Lock()
@@ -115,14 +90,14 @@ func (c *ControlPlane) StartScheduler(
 	return scheduler, nil
 }
 
-// strike takes a scheduler off the list.
+// strike removes a scheduler from the list.
 func (c *ControlPlane) strike(scheduler *Scheduler) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	c.schedulers = slices.DeleteFunc(c.schedulers, func(other *Scheduler) bool { return other == scheduler })
 }
 
-// profiles gives the scheduler names of all profiles that run.
+// profiles returns the scheduler names of all profiles that run.
 func (c *ControlPlane) profiles() sets.String {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -133,13 +108,13 @@ func (c *ControlPlane) profiles() sets.String {
 	return names
 }
 
-func (s *Scheduler) start(ctx context.Context, executable string, config *schedulerConfig, chosen schedulerOptions) error {
+func (s *Scheduler) start(ctx context.Context, executable string, config *schedulerConfig, options SchedulerOptions) error {
 	c := s.plane
 	kubeconfigFile := s.name + ".kubeconfig"
 	var kubeconfig string
 	var err error
-	if chosen.token != "" {
-		kubeconfig, err = c.writeTokenKubeconfig(kubeconfigFile, chosen.token)
+	if options.Token != "" {
+		kubeconfig, err = c.writeTokenKubeconfig(kubeconfigFile, options.Token)
 	} else {
 		kubeconfig, err = c.writeKubeconfig(kubeconfigFile, "system:kube-scheduler")
 	}
@@ -147,7 +122,7 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 		return err
 	}
 	localConfig := c.file(s.name + ".yaml")
-	settings := localSettings{kubeconfig, chosen.leaderElection, chosen.extender, chosen.replaces}
+	settings := localSettings{kubeconfig, options.LeaderElection, options.Extender, options.Replaces}
 	if err := config.writeLocalCopy(localConfig, settings); err != nil {
 		return err
 	}
@@ -182,10 +157,10 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 				"--secure-port=" + strconv.Itoa(port),
 				"--tls-cert-file=" + certificate,
 				"--tls-private-key-file=" + key,
-				// As kubeadm has it: who may read the metrics is for the API server to say.
+				// As in kubeadm's manifest: the API server decides who may read the metrics.
 				"--authentication-kubeconfig=" + kubeconfig,
 				"--authorization-kubeconfig=" + kubeconfig,
-			}, chosen.flags...)
+			}, options.Flags...)
 		},
 	})
 	if err != nil {
@@ -195,9 +170,9 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	return nil
 }
 
-// seesNodes says what is missing in a scheduler's metrics until its cache has as many nodes, which it counts once a
-// second. It is healthy before that, and would say of a pod that no node fits. A node of which it knows by its pods
-// alone counts, too.
+// seesNodes returns an error until a scheduler's cache has as many nodes, according to its metrics, which it updates once
+// a second. The scheduler is healthy before that, and would find no node for a pod. A node that it knows only from its pods
+// counts, too.
 func seesNodes(metrics []byte, nodes int) error {
 	cached := 0.
 	for line := range strings.Lines(string(metrics)) {
@@ -214,7 +189,7 @@ func seesNodes(metrics []byte, nodes int) error {
 	return nil
 }
 
-// URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.
+// URL returns the address of its metrics and its health, with a certificate of the authority that Kubeconfig names.
 func (s *Scheduler) URL() string { return s.url }
 
 // Get returns a page of the scheduler, with an administrator's rights.
@@ -222,13 +197,13 @@ func (s *Scheduler) Get(ctx context.Context, path string) ([]byte, error) {
 	return s.plane.supervisor.Get(ctx, s.url+path)
 }
 
-// LogFile is the path of its log, which goes with the control plane's folder.
+// LogFile returns the path of its log, which is removed with the control plane's directory.
 func (s *Scheduler) LogFile() string { return s.process.LogFile() }
 
-// Profiles gives the scheduler names of its profiles, in the order of the configuration.
+// Profiles returns the scheduler names of its profiles, in the order of the configuration.
 func (s *Scheduler) Profiles() []string { return slices.Clone(s.profiles) }
 
-// schedulerName is the name of the scheduler that a pod asks for.
+// schedulerName returns the name of the scheduler that a pod asks for.
 func schedulerName(pod *corev1.Pod) string {
 	if pod.Spec.SchedulerName == "" {
 		return corev1.DefaultSchedulerName
@@ -236,13 +211,13 @@ func schedulerName(pod *corev1.Pod) string {
 	return pod.Spec.SchedulerName
 }
 
-// Stop ends the scheduler; the control plane goes on.
+// Stop ends the scheduler; the control plane keeps running.
 func (s *Scheduler) Stop() error {
 	defer s.plane.strike(s)
 	return s.plane.supervisor.End(s.process)
 }
 
-// Kill ends the scheduler without a word to it, as a crash would; the control plane goes on.
+// Kill ends the scheduler with SIGKILL, as a crash would; the control plane keeps running.
 func (s *Scheduler) Kill() error {
 	defer s.plane.strike(s)
 	return s.plane.supervisor.Kill(s.process)

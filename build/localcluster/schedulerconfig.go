@@ -17,8 +17,8 @@ import (
 // configGroup is the API group of scheduler configurations.
 const configGroup = "kubescheduler.config.k8s.io/"
 
-// schedulerConfig is a KubeSchedulerConfiguration as a file has it. What is in it is for the scheduler to judge, which
-// knows the versions, defaults and plugin arguments; only what a local run needs is read and set here.
+// schedulerConfig is a KubeSchedulerConfiguration of a file. The scheduler validates it, because it knows the versions,
+// defaults and plugin arguments; only what a local run needs is read and set here.
 type schedulerConfig struct {
 	file    string
 	content *unstructured.Unstructured
@@ -31,7 +31,7 @@ func readSchedulerConfig(file string) (*schedulerConfig, error) {
 		return nil, fmt.Errorf("cannot read the scheduler's configuration: %w; "+
 			"next: give a file that exists with CONFIG", err)
 	}
-	// Strict: of a key that is there twice, one would be lost without a word.
+	// Strict: one of two equal keys would silently be lost.
 	json, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
 		return nil, fmt.Errorf("%s is not YAML: %w; next: correct it", file, err)
@@ -52,7 +52,7 @@ func (s *schedulerConfig) wrong(why string) error {
 		"apiVersion: %sv1beta3\nkind: KubeSchedulerConfiguration", s.file, why, configGroup)
 }
 
-// profiles gives the scheduler names of the profiles, in the file's order, with the scheduler's own default for one
+// profiles returns the scheduler names of the profiles, in the file's order, with the scheduler's own default for one
 // without a name.
 func (s *schedulerConfig) profiles() ([]string, error) {
 	profiles, _, err := unstructured.NestedSlice(s.content.Object, "profiles")
@@ -80,19 +80,19 @@ func (s *schedulerConfig) profiles() ([]string, error) {
 	return names, nil
 }
 
-// localSettings are what a run puts into its copy of a configuration.
+// localSettings are the fields that a run sets in its copy of a configuration.
 type localSettings struct {
-	// kubeconfig says where the API server is.
+	// kubeconfig is the path of the file for the API server.
 	kubeconfig string
-	// leaderElection leaves leader election as it is; else it is switched off, since there is one scheduler.
+	// leaderElection leaves leader election as it is; otherwise it is switched off, because there is one scheduler.
 	leaderElection bool
-	// extender takes the place of extenders on loopback; nil leaves them alone.
+	// extender replaces extenders on loopback; nil replaces none.
 	extender *Extender
-	// replaces is the address, https://host:port, of those whose place it takes; empty means all of them.
+	// replaces is the address, https://host:port, of the extenders that it replaces; empty means all on loopback.
 	replaces string
 }
 
-// writeLocalCopy writes the configuration to another file, the same but for the local settings.
+// writeLocalCopy writes the configuration with the local settings to another file.
 func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) error {
 	local := s.content.DeepCopy()
 	type field struct {
@@ -104,7 +104,7 @@ func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) er
 		fields = append(fields, field{false, []string{"leaderElection", "leaderElect"}})
 	}
 	for _, field := range fields {
-		// A key with nothing behind it is null in YAML, and as good as absent.
+		// A key without a value is null in YAML, like an absent one.
 		if local.Object[field.path[0]] == nil {
 			delete(local.Object, field.path[0])
 		}
@@ -129,8 +129,8 @@ func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) er
 	return os.WriteFile(file, content, 0o600)
 }
 
-// localExtenders gives the extenders of a configuration that are said to listen on loopback; with an address,
-// https://host:port, only those at that one.
+// localExtenders returns the extenders of a configuration whose address is on loopback, or only those at one address,
+// https://host:port.
 func localExtenders(config map[string]any, only string) []map[string]any {
 	extenders, _ := config["extenders"].([]any)
 	var local []map[string]any

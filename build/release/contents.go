@@ -220,34 +220,41 @@ type unpacked struct {
 // unpack reads the binaries from a program's image archive, so that the facts describe the binaries that will run. It
 // returns an error for an archive of another version or architecture.
 func unpack(options Options, program string) (unpacked, error) {
-	again := "make image ARCH=" + options.Architecture
-	if program == image.Extender {
-		again = "make extender-image ARCH=" + options.Architecture
-	}
 	archive := options.archives()[program]
+	contents, err := readArchive(options, program, archive)
+	if err == nil {
+		return contents, nil
+	}
+	target := "image"
+	if program == image.Extender {
+		target = "extender-image"
+	}
+	return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "make %s ARCH=%s", target, options.Architecture)
+}
+
+func readArchive(options Options, program, archive string) (unpacked, error) {
+	contents := unpacked{program: program, binaries: map[string][]byte{}}
 	names, err := image.Names(program, options.Version, options.Architecture, "")
 	if err != nil {
-		return unpacked{}, err
+		return contents, err
 	}
 	// Lookup by name: an archive of another version does not contain it.
 	found, err := tarball.ImageFromPath(archive, &names[0])
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain %s: %w", archive, names[0], err), "%s", again)
+		return contents, fmt.Errorf("it does not contain %s: %w", names[0], err)
 	}
 	config, err := found.ConfigFile()
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
+		return contents, err
 	}
 	if config.Architecture != options.Architecture {
-		return unpacked{}, nextstep.With(
-			fmt.Errorf("%s is for %s, not for %s", archive, config.Architecture, options.Architecture),
-			"%s", again)
+		return contents, fmt.Errorf("it is for %s, not for %s", config.Architecture, options.Architecture)
 	}
 	id, err := found.ConfigName()
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
+		return contents, err
 	}
-	contents := unpacked{program: program, id: id.String(), binaries: map[string][]byte{}}
+	contents.id = id.String()
 	layers := mutate.Extract(found)
 	defer layers.Close()
 	reader := tar.NewReader(layers)
@@ -256,17 +263,17 @@ func unpack(options Options, program string) (unpacked, error) {
 		if err == io.EOF {
 			break
 		} else if err != nil {
-			return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
+			return contents, err
 		}
 		if name, wanted := programs(program)[path.Clean(header.Name)]; wanted {
 			if contents.binaries[name], err = io.ReadAll(reader); err != nil {
-				return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
+				return contents, err
 			}
 		}
 	}
 	for place, name := range programs(program) {
 		if len(contents.binaries[name]) == 0 {
-			return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain /%s", archive, place), "%s", again)
+			return contents, fmt.Errorf("it does not contain /%s", place)
 		}
 	}
 	return contents, nil

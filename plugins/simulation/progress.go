@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"sync"
 	"time"
 
@@ -19,7 +18,6 @@ type progress struct {
 	mutex sync.Mutex
 	began time.Time
 	runs  []runProgress
-	width int
 }
 
 // runProgress is the progress of a run.
@@ -82,14 +80,10 @@ func (p *progress) clear() {
 	p.show("")
 }
 
+// show replaces the line.
 func (p *progress) show(text string) {
-	if p.out == nil {
-		return
+	const erase = "\r\x1b[K"
+	if p.out != nil {
+		fmt.Fprintf(p.out, "%s%s\r", erase, text)
 	}
-	padding := ""
-	if p.width > len(text) {
-		padding = strings.Repeat(" ", p.width-len(text))
-	}
-	p.width = len(text)
-	fmt.Fprintf(p.out, "\r%s%s\r", text, padding)
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/report"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
@@ -95,7 +96,7 @@ func (o *options) ask(asked question) error {
 	return p.err
 }
 
-// answer answers a question. The pods of a check are not in the cluster yet.
+// answer returns the answer to the question, in JSON. The pods of a check are not in the cluster yet.
 func (w *work) answer(s *replay.Simulation, again []*v1.Pod) (json.RawMessage, error) {
 	var answer interface{}
 	var err error
@@ -184,74 +185,54 @@ func (p *printer) placements(of []result.Placement) {
 	})
 }
 
-// answer prints an answer.
+// answer prints the answer to a question.
 func (p *printer) answer(asked question, content json.RawMessage) error {
-	decode := func(into interface{}) error { return json.Unmarshal(content, into) }
-	switch asked.Mode {
-	case modeCheck:
-		var c result.Check
-		if err := decode(&c); err != nil {
-			return err
-		}
-		p.check(&c)
-	case modeFit:
-		var fits []result.Fit
-		if err := decode(&fits); err != nil {
-			return err
-		}
-		for _, fit := range fits {
+	answers := map[string]interface{}{
+		modeCheck: &result.Check{}, modeFit: &[]result.Fit{}, modeDrain: &result.Drain{}, modeShrink: &result.Shrink{},
+		modeGrow: &result.Grow{}, modeLose: &result.Lose{},
+	}
+	answer := answers[asked.Mode]
+	if asked.Each {
+		answer = &[]result.Drain{}
+	}
+	if err := json.Unmarshal(content, answer); err != nil {
+		return err
+	}
+	switch answer := answer.(type) {
+	case *result.Check:
+		p.check(answer)
+	case *[]result.Fit:
+		for _, fit := range *answer {
 			p.line("%s: %d more fit, on %d nodes", fit.Workload, fit.Count, len(fit.On))
 			if fit.Reason != "" {
 				p.line("  the next one does not: %s", fit.Reason)
 			}
 		}
-	case modeDrain:
-		if asked.Each {
-			var drains []result.Drain
-			if err := decode(&drains); err != nil {
-				return err
-			}
-			for i := range drains {
-				p.line("%s: %s", drains[i].Nodes[0], drained(&drains[i]))
-			}
-			return p.err
+	case *[]result.Drain:
+		for _, drain := range *answer {
+			p.line("%s: %s", drain.Nodes[0], drained(&drain))
 		}
-		var drain result.Drain
-		if err := decode(&drain); err != nil {
-			return err
-		}
-		p.drain(&drain)
-	case modeShrink:
-		var shrink result.Shrink
-		if err := decode(&shrink); err != nil {
-			return err
-		}
-		p.line("%d of %d nodes can go, in this order:", len(shrink.Remove), len(shrink.Remove)+len(shrink.Keep))
-		p.list(len(shrink.Remove), func(i int) string {
-			return fmt.Sprintf("%s: %d pods move", shrink.Remove[i].Nodes[0], len(shrink.Remove[i].Moved))
+	case *result.Drain:
+		p.drain(answer)
+	case *result.Shrink:
+		p.line("%d of %d nodes can go, in this order:", len(answer.Remove), len(answer.Remove)+len(answer.Keep))
+		p.list(len(answer.Remove), func(i int) string {
+			return fmt.Sprintf("%s: %d pods move", answer.Remove[i].Nodes[0], len(answer.Remove[i].Moved))
 		})
-		p.line("%d nodes must stay:", len(shrink.Keep))
-		p.list(len(shrink.Keep), func(i int) string { return shrink.Keep[i].Nodes[0] + ": " + obstacle(&shrink.Keep[i]) })
-	case modeGrow:
-		var grow result.Grow
-		if err := decode(&grow); err != nil {
-			return err
+		p.line("%d nodes must stay:", len(answer.Keep))
+		p.list(len(answer.Keep), func(i int) string { return answer.Keep[i].Nodes[0] + ": " + obstacle(&answer.Keep[i]) })
+	case *result.Grow:
+		p.line("%d pods wait. %d new nodes give a place to %d of them.", answer.Before, answer.Nodes, answer.Before-len(answer.Wait))
+		if len(answer.Wait) > 0 {
+			p.line("%d pods do not fit on such a node:", len(answer.Wait))
+			p.placements(answer.Wait)
 		}
-		p.line("%d pods wait. %d new nodes give a place to %d of them.", grow.Before, grow.Nodes, grow.Before-len(grow.Wait))
-		if len(grow.Wait) > 0 {
-			p.line("%d pods do not fit on such a node:", len(grow.Wait))
-			p.placements(grow.Wait)
-		}
-	case modeLose:
-		var lose result.Lose
-		if err := decode(&lose); err != nil {
-			return err
-		}
+	case *result.Lose:
 		p.line("%d nodes with %d pods are gone. %d pods have another node, %d pods wait (%d did before), and %d have no owner that makes them again.",
-			lose.Nodes, lose.Pods, lose.Placed, len(lose.Wait), lose.Before, len(lose.Gone))
-		p.placements(lose.Wait)
+			answer.Nodes, answer.Pods, answer.Placed, len(answer.Wait), answer.Before, len(answer.Gone))
+		p.placements(answer.Wait)
 	}
-	return nil
+	return p.err
 }
 
 func (p *printer) drain(drain *result.Drain) {
@@ -329,11 +310,7 @@ func (w *work) describe() []string {
 		}
 		lines = append(lines, fmt.Sprintf("Trace: %d events, %d pods", len(w.trace.Events), pods))
 	}
-	var ignored []string
-	for kind := range w.cluster.Ignored {
-		ignored = append(ignored, kind)
-	}
-	sort.Strings(ignored)
+	ignored := sets.StringKeySet(w.cluster.Ignored).List()
 	for i, kind := range ignored {
 		ignored[i] = fmt.Sprintf("%d %s", w.cluster.Ignored[kind], kind)
 	}

@@ -188,12 +188,13 @@ func (c *Cluster) clear(t testing.TB) {
 	})
 }
 
-// StartScheduler starts a scheduler with a configuration. It is stopped when the test ends.
+// StartScheduler starts a scheduler with a configuration, and with the first of the options if there are any. It is stopped
+// when the test ends.
 func (c *Cluster) StartScheduler(
-	t testing.TB, program, config string, options ...localcluster.SchedulerOption,
+	t testing.TB, program, config string, options ...localcluster.SchedulerOptions,
 ) *localcluster.Scheduler {
 	t.Helper()
-	scheduler, err := c.ControlPlane.StartScheduler(t.Context(), program, config, options...)
+	scheduler, err := c.ControlPlane.StartScheduler(t.Context(), program, config, append(options, localcluster.SchedulerOptions{})[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -223,7 +223,7 @@ func (o *Options) startScheduler(
 		fmt.Fprintln(o.Out, note)
 	}
 	stop = func() error { return nil }
-	var options []localcluster.SchedulerOption
+	options := localcluster.SchedulerOptions{Replaces: planned.replaces}
 	if planned.config != "" {
 		extender, err := plane.StartExtender(ctx, o.Extender, planned.config, planned.profile)
 		if err != nil {
@@ -233,9 +233,9 @@ func (o *Options) startScheduler(
 		for _, url := range planned.replaced {
 			fmt.Fprintf(o.Out, "extender %s is served by scheduler-extender with %s\n", url, planned.config)
 		}
-		options = append(options, localcluster.WithExtender(extender, planned.replaces))
+		options.Extender = extender
 	}
-	if scheduler, err = plane.StartScheduler(ctx, o.KubeScheduler, o.Config, options...); err != nil {
+	if scheduler, err = plane.StartScheduler(ctx, o.KubeScheduler, o.Config, options); err != nil {
 		return nil, stop, err
 	}
 	stopExtender := stop

@@ -158,11 +158,7 @@ func lacksLabels(pod *v1.Pod, nodes []*framework.NodeInfo) (sentences []string) 
 			}
 		}
 	}
-	var keys []string
-	for key := range wanted {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
+	keys := sets.StringKeySet(wanted).List()
 	if len(keys) > namesOfPod {
 		keys = keys[:namesOfPod]
 	}

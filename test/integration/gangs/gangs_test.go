@@ -345,7 +345,7 @@ func TestTwoSchedulersHaveTheirOwnGangs(t *testing.T) {
 	s := newStand(t, 8)
 	s.start(t)
 	const second = "second"
-	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t, "schedulerName: default-scheduler", "schedulerName: "+second), localcluster.WithName(second))
+	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t, "schedulerName: default-scheduler", "schedulerName: "+second), localcluster.SchedulerOptions{Name: second})
 	ofSecond := func(pod *corev1.Pod) { pod.Spec.SchedulerName = second }
 	s.createGroup(t, "red", 4, "", "")
 	s.createGroup(t, "blue", 2, "", "")
@@ -376,7 +376,7 @@ func TestAStandbyBindsTheRestOfAGang(t *testing.T) {
 	const client = "clientConnection:\n"
 	// Two requests per second: bindings are slow enough to stop in the middle.
 	slow := s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t, append(elect, client, client+"  qps: 2\n  burst: 2\n")...),
-		localcluster.WithLeaderElection(), localcluster.WithName("leader"))
+		localcluster.SchedulerOptions{LeaderElection: true, Name: "leader"})
 	s.createMembers(t, "red", 0, count, withPriority)
 	s.Await(t, "some pods of the gang to be bound", func() error {
 		return cluster.Unless(len(s.nodes(t, "red")) > 0, "none is")
@@ -395,7 +395,7 @@ func TestAStandbyBindsTheRestOfAGang(t *testing.T) {
 		s.CreatePod(t, filler)
 	}
 	s.createMembers(t, "blue", 0, count, withPriority)
-	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t, elect...), localcluster.WithLeaderElection(), localcluster.WithName("standby"))
+	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t, elect...), localcluster.SchedulerOptions{LeaderElection: true, Name: "standby"})
 	s.awaitBoundGang(t, "red", count)
 	if pods := s.pods(t); len(pods[""]) > 0 || len(s.nodes(t, "blue")) > 0 {
 		t.Errorf("%d other pods and %d of the older gang are left on the node, want none", len(pods[""]), len(s.nodes(t, "blue")))

@@ -216,7 +216,7 @@ func (s *stand) awaitGrants(t *testing.T, grants []grant) {
 func (s *stand) startScheduler(t *testing.T, config string) *localcluster.Scheduler {
 	t.Helper()
 	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config,
-		localcluster.WithToken(s.Token(t, account)), localcluster.WithLeaderElection())
+		localcluster.SchedulerOptions{Token: s.Token(t, account), LeaderElection: true})
 }
 
 // await polls until a condition holds. It fails the test as soon as the scheduler was refused something.

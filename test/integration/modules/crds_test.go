@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
 )
 
@@ -51,7 +52,7 @@ func TestAPluginWhoseDefinitionIsMissingStopsTheSchedulerWithTheNextStep(t *test
 			want := "the cluster does not have the CustomResourceDefinition " + test.crd +
 				"; next: kubectl apply -f crds/" + test.crd + ".yaml"
 
-			scheduler, err := s.ControlPlane.StartScheduler(t.Context(), program, file)
+			scheduler, err := s.ControlPlane.StartScheduler(t.Context(), program, file, localcluster.SchedulerOptions{})
 			if err == nil {
 				t.Errorf("the scheduler starts; stopped: %v", scheduler.Stop())
 			} else if !strings.Contains(err.Error(), want) {

@@ -145,7 +145,7 @@ type troubled struct {
 
 func (s *troubled) start(t *testing.T, program, config string) {
 	t.Helper()
-	s.running.Store(s.StartScheduler(t, program, config, localcluster.WithLeaderElection()))
+	s.running.Store(s.StartScheduler(t, program, config, localcluster.SchedulerOptions{LeaderElection: true}))
 }
 
 // metricsPage forwards the metrics of the running scheduler.

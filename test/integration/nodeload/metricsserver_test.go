@@ -99,7 +99,7 @@ func metricsServer(t *testing.T) {
 			{"name": "cpu", "threshold": 80, "weight": 0},
 			{"name": "memory", "strategy": "TargetUtilization", "target": 60},
 		},
-	})), localcluster.WithToken(s.Token(t, secondScheduler)))
+	})), localcluster.SchedulerOptions{Token: s.Token(t, secondScheduler)})
 	// onlyOn checks that the measurements reach the scheduler, and that pods are placed by them.
 	onlyOn := func(idle []string) {
 		t.Helper()

@@ -178,10 +178,12 @@ func (s *stand) configuration(t *testing.T, name string, profiles ...object) str
 
 // startScheduler starts a scheduler with a configuration.
 func (s *stand) startScheduler(
-	t *testing.T, name, config string, options ...localcluster.SchedulerOption,
+	t *testing.T, name, config string, options ...localcluster.SchedulerOptions,
 ) *localcluster.Scheduler {
 	t.Helper()
-	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config, append(options, localcluster.WithName(name))...)
+	chosen := append(options, localcluster.SchedulerOptions{})[0]
+	chosen.Name = name
+	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config, chosen)
 }
 
 // newPods describes pods with a CPU request and a profile.

@@ -21,9 +21,9 @@ func standby(t *testing.T) {
 	s.exporters.load(0.95, slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return node == cool })...)
 	config := s.configuration(t, "leader",
 		profile(corev1.DefaultSchedulerName, s.args(time.Second, 5*time.Minute, builtIn("cpu"))))
-	leader := s.startScheduler(t, "leader", config, localcluster.WithLeaderElection())
+	leader := s.startScheduler(t, "leader", config, localcluster.SchedulerOptions{LeaderElection: true})
 	lease := s.awaitLeader(t, "")
-	standby := s.startScheduler(t, "standby", config, localcluster.WithLeaderElection())
+	standby := s.startScheduler(t, "standby", config, localcluster.SchedulerOptions{LeaderElection: true})
 
 	for _, scheduler := range []*localcluster.Scheduler{leader, standby} {
 		s.await(t, "the nodes to be seen hot but for one", func() error {

@@ -234,7 +234,7 @@ func TestStandby(t *testing.T) {
 		"leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n"+
 		"profiles: [{schedulerName: two}]\n")
 	program := cluster.Program(t, "KUBE_SCHEDULER")
-	leader := s.StartScheduler(t, program, file, localcluster.WithLeaderElection(), localcluster.WithName("leader"))
+	leader := s.StartScheduler(t, program, file, localcluster.SchedulerOptions{LeaderElection: true, Name: "leader"})
 	s.scheduler = leader
 	pod := localcluster.NewPod("first", "two")
 	s.AwaitBound(t, s.CreatePod(t, pod))
@@ -246,7 +246,7 @@ func TestStandby(t *testing.T) {
 	s.CreatePod(t, waits)
 	s.recorded(t, waits, func(got record) error { return cluster.Unless(got.Result == "Unschedulable", "%s", got.Result) })
 
-	s.scheduler = s.StartScheduler(t, program, file, localcluster.WithLeaderElection(), localcluster.WithName("standby"))
+	s.scheduler = s.StartScheduler(t, program, file, localcluster.SchedulerOptions{LeaderElection: true, Name: "standby"})
 	s.Await(t, "the standby to know who leads", func() error {
 		code, content := s.ask(t, http.MethodGet, "/scheduling/pods", "", nil)
 		var list record
@@ -289,7 +289,7 @@ func TestReasonsOfOthers(t *testing.T) {
 	cluster.Write(t, file, config+"extenders: [{urlPrefix: \""+strings.Replace(extender.URL, "http://", "http://user:secret@", 1)+
 		"\", filterVerb: filter, nodeCacheCapable: true, managedResources: [{name: example.org/extended}]}]\nprofiles: [{schedulerName: extended}]\n")
 	plain := s.scheduler
-	s.scheduler = s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file, localcluster.WithName("extended"))
+	s.scheduler = s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file, localcluster.SchedulerOptions{Name: "extended"})
 	pod := localcluster.NewPod("closed", "extended")
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"example.org/extended": resource.MustParse("0")}
 	s.CreatePod(t, pod)

@@ -51,7 +51,7 @@ func TestTenantFloodsTheQueue(t *testing.T) {
 		}, false, false},
 		{"a second scheduler", func(t *testing.T, s *stand, flood, _ *corev1.Pod) {
 			flood.Spec.SchedulerName = "batch"
-			s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), floodConfig(t, "batch"), localcluster.WithName("batch"))
+			s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), floodConfig(t, "batch"), localcluster.SchedulerOptions{Name: "batch"})
 		}, false, false},
 	} {
 		t.Run(test.name+", pods that fit no node", func(t *testing.T) { test.run(t, "100", test.waitsIfUnfit) })

@@ -56,8 +56,8 @@ func measureQueue(b *testing.B, count int) {
 	s.CreateNodes(b, nodes...)
 	config := filepath.Join(b.TempDir(), "scheduler.yaml")
 	cluster.Write(b, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nclientConnection: {qps: 1000, burst: 2000}\n")
-	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.WithName("scheduler"),
-		localcluster.WithFlags(strings.Fields(os.Getenv("SCHEDULER_FLAGS"))...))
+	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config,
+		localcluster.SchedulerOptions{Name: "scheduler", Flags: strings.Fields(os.Getenv("SCHEDULER_FLAGS"))})
 
 	// One in each zone, which the anti-affinity of others excludes.
 	for zone := range 3 {

@@ -224,7 +224,7 @@ func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 		cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
 			"profiles:\n  - schedulerName: "+scheduler.profile+profile(scheduler))
 		s.StartScheduler(t, scheduler.program, config,
-			localcluster.WithName(scheduler.name+"-scheduler"), localcluster.WithToken(s.Token(t, account)))
+			localcluster.SchedulerOptions{Name: scheduler.name + "-scheduler", Token: s.Token(t, account)})
 	}
 }
 

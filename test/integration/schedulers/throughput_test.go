@@ -67,7 +67,7 @@ func measure(b *testing.B, qps, count int, pools bool) {
 		config := filepath.Join(folder, name+".yaml")
 		cluster.Write(b, config, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
 			"clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s%s", qps, 2*qps, name, profile))
-		s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.WithName(name))
+		s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.SchedulerOptions{Name: name})
 		processes = append(processes, name)
 	}
 

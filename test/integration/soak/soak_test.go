@@ -207,7 +207,7 @@ func (s *stand) run(t *testing.T, program, name, config string, flags ...string)
 	t.Helper()
 	file := filepath.Join(s.config, name+".yaml")
 	cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nclientConnection: {qps: 1000, burst: 2000}\n"+config)
-	return s.StartScheduler(t, cluster.Program(t, program), file, localcluster.WithName(name), localcluster.WithFlags(flags...))
+	return s.StartScheduler(t, cluster.Program(t, program), file, localcluster.SchedulerOptions{Name: name, Flags: flags})
 }
 
 // start measures the time from the start of a scheduler to its first binding, stock and ours alternating.

@@ -131,7 +131,7 @@ func newStand(t *testing.T) *stand {
 	cluster.Write(t, filepath.Join(folder, "tracing.yaml"), tracing)
 	cluster.Write(t, filepath.Join(folder, "config.yaml"), config)
 	s.scheduler = s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), filepath.Join(folder, "config.yaml"),
-		localcluster.WithLeaderElection(), localcluster.WithFlags("--tracing-config-file="+filepath.Join(folder, "tracing.yaml")))
+		localcluster.SchedulerOptions{LeaderElection: true, Flags: []string{"--tracing-config-file=" + filepath.Join(folder, "tracing.yaml")}})
 	return s
 }
 
