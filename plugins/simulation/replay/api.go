@@ -22,8 +22,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/watch"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
@@ -59,46 +61,34 @@ func newAPI() (*api, *rest.Config) {
 	return a, &rest.Config{Host: "http://simulated", Transport: a, QPS: -1}
 }
 
+// paths parses the paths of requests.
+var paths = apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
+
 // request is a request for one or several objects.
 type request struct {
-	resource                     schema.GroupVersionResource
-	namespace, name, subresource string
+	*apirequest.RequestInfo
+	resource schema.GroupVersionResource
 }
 
-func parse(path string) (request, error) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	var r request
-	switch {
-	case len(parts) >= 3 && parts[0] == "api":
-		r.resource.Version, parts = parts[1], parts[2:]
-	case len(parts) >= 4 && parts[0] == "apis":
-		r.resource.Group, r.resource.Version, parts = parts[1], parts[2], parts[3:]
-	default:
-		return r, fmt.Errorf("%s is not simulated", path)
+func parse(sent *http.Request) (request, error) {
+	info, err := paths.NewRequestInfo(sent)
+	if err != nil {
+		return request{}, err
 	}
-	if len(parts) > 2 && parts[0] == "namespaces" {
-		r.namespace, parts = parts[1], parts[2:]
+	if !info.IsResourceRequest {
+		return request{}, fmt.Errorf("%s is not simulated", sent.URL.Path)
 	}
-	r.resource.Resource = parts[0]
-	if len(parts) > 1 {
-		r.name = parts[1]
+	if info.Resource == "namespaces" {
+		info.Namespace = "" // A namespace has none.
 	}
-	if len(parts) > 2 {
-		r.subresource = parts[2]
-	}
-	return r, nil
+	return request{info, schema.GroupVersionResource{Group: info.APIGroup, Version: info.APIVersion, Resource: info.Resource}}, nil
 }
 
-func (r request) key() string {
-	if r.namespace == "" {
-		return r.name
-	}
-	return r.namespace + "/" + r.name
-}
+func (r request) key() string { return strings.TrimPrefix(r.Namespace+"/"+r.Name, "/") }
 
 // RoundTrip implements http.RoundTripper.
 func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
-	r, err := parse(sent.URL.Path)
+	r, err := parse(sent)
 	if err != nil {
 		return answer(http.StatusNotFound, failure(err)), nil
 	}
@@ -111,32 +101,34 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	t := a.store.ofResource(r.resource)
-	if r.resource.Resource == "events" && sent.Method == http.MethodPost {
+	switch {
+	case r.Resource == "events" && r.Verb == "create":
 		return answer(http.StatusCreated, body), nil
-	}
-	if sent.Method == http.MethodGet && r.name == "" {
-		return a.list(r, t, sent)
+	case r.Verb == "watch":
+		return a.watch(a.known(r, t)), nil
+	case r.Verb == "list":
+		return a.list(r, a.known(r, t))
 	}
 	var known runtime.Object
 	if t != nil {
 		known = t.get(r.key())
 	}
 	if known == nil {
-		return answer(http.StatusNotFound, failure(apierrors.NewNotFound(r.resource.GroupResource(), r.name))), nil
+		return answer(http.StatusNotFound, failure(apierrors.NewNotFound(r.resource.GroupResource(), r.Name))), nil
 	}
-	switch sent.Method {
-	case http.MethodGet:
+	switch r.Verb {
+	case "get":
 		return answer(http.StatusOK, encode(t, known)), nil
-	case http.MethodPost:
+	case "create":
 		return a.bind(r, known, body)
-	case http.MethodDelete:
+	case "delete":
 		pod, ok := known.(*v1.Pod)
 		if !ok {
 			break
 		}
 		a.later("delete "+r.key(), func() error { return a.deleted(pod) })
 		return answer(http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
-	case http.MethodPut, http.MethodPatch:
+	case "update", "patch":
 		return a.update(r, t, known, sent, body)
 	}
 	return answer(http.StatusMethodNotAllowed, failure(fmt.Errorf("%s %s is not simulated", sent.Method, sent.URL.Path))), nil
@@ -170,11 +162,11 @@ func (a *api) apply() (bool, error) {
 func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response, error) {
 	pod, ok := known.(*v1.Pod)
 	var binding v1.Binding
-	if err := json.Unmarshal(body, &binding); !ok || r.subresource != "binding" || err != nil {
+	if err := json.Unmarshal(body, &binding); !ok || r.Subresource != "binding" || err != nil {
 		return answer(http.StatusBadRequest, failure(fmt.Errorf("this request is not simulated: %v", err))), nil
 	}
 	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" {
-		return answer(http.StatusConflict, failure(apierrors.NewConflict(r.resource.GroupResource(), r.name,
+		return answer(http.StatusConflict, failure(apierrors.NewConflict(r.resource.GroupResource(), r.Name,
 			fmt.Errorf("pod %s is being deleted or is already assigned to a node", pod.Name)))), nil
 	}
 	a.later("bind "+r.key(), func() error { return a.bound(pod, binding.Target.Name) })
@@ -188,7 +180,7 @@ func (a *api) update(r request, t *table, known runtime.Object, sent *http.Reque
 	if err != nil {
 		return answer(http.StatusBadRequest, failure(err)), nil
 	}
-	a.later("update "+r.resource.Resource+" "+r.key(), func() error {
+	a.later("update "+r.Resource+" "+r.key(), func() error {
 		// The object may have been changed or deleted meanwhile, at the same time.
 		latest := t.get(r.key())
 		if latest == nil {
@@ -237,20 +229,20 @@ var kindOf = map[string]string{
 	"podgroups": "PodGroup", "elasticquotas": "ElasticQuota", "noderesourcetopologies": "NodeResourceTopology",
 }
 
-// list answers with all objects of a kind, or with their changes.
-func (a *api) list(r request, t *table, sent *http.Request) (*http.Response, error) {
+// known returns the table of a request for a kind that exists, although no object of it may.
+func (a *api) known(r request, t *table) *table {
 	if t == nil {
-		// The kind exists, and no object of it does.
-		t = a.store.add(schema.GroupVersionKind{Group: r.resource.Group, Version: r.resource.Version, Kind: kindOf[r.resource.Resource]})
+		t = a.store.add(schema.GroupVersionKind{Group: r.APIGroup, Version: r.APIVersion, Kind: kindOf[r.Resource]})
 	}
-	query := sent.URL.Query()
-	if query.Get("watch") == "true" || query.Get("watch") == "1" {
-		return a.watch(t), nil
-	}
+	return t
+}
+
+// list answers with all objects of a kind.
+func (a *api) list(r request, t *table) (*http.Response, error) {
 	var items []json.RawMessage
 	for _, key := range sorted(t.indexer.ListKeys()) {
 		object := t.get(key)
-		if r.namespace == "" || strings.HasPrefix(key, r.namespace+"/") {
+		if r.Namespace == "" || strings.HasPrefix(key, r.Namespace+"/") {
 			items = append(items, encode(t, object))
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
@@ -48,10 +49,8 @@ func written(of *v1.Pod) uint64 {
 
 // scheduledAt returns when a pod got its node, to the second.
 func scheduledAt(of *v1.Pod) *metav1.Time {
-	for i := range of.Status.Conditions {
-		if c := &of.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero() {
-			return &c.LastTransitionTime
-		}
+	if _, c := podutil.GetPodCondition(&of.Status, v1.PodScheduled); c != nil && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+		return &c.LastTransitionTime
 	}
 	return &of.CreationTimestamp
 }

@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"sync"
 	"syscall"
 	"time"
 
@@ -38,31 +37,19 @@ type message struct {
 	Error    string        `json:"error,omitempty"`
 }
 
-// progressInterval is the real time between two messages with the progress.
-const progressInterval = 500 * time.Millisecond
-
-// output is the standard output of a child.
+// output is the standard output of a child. One goroutine at a time uses it.
 type output struct {
-	mutex   sync.Mutex
 	encoder *json.Encoder
-	last    message
+	// second is the one in which the progress was sent last.
+	second int64
 }
 
-// set sets the progress.
-func (o *output) set(passed time.Duration, attempts int64) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.last = message{Passed: passed, Attempts: attempts}
-}
-
-// sendProgress sends the progress again and again, in real time.
-func (o *output) sendProgress() {
-	for range time.Tick(progressInterval) {
-		o.mutex.Lock()
-		if o.last.Attempts > 0 {
-			o.send(o.last)
-		}
-		o.mutex.Unlock()
+// progress sends the progress, once a second. The second is a real one, which the time package hides in a bubble.
+func (o *output) progress(passed time.Duration, attempts int64) {
+	var now syscall.Timeval
+	if err := syscall.Gettimeofday(&now); err == nil && int64(now.Sec) != o.second {
+		o.second = int64(now.Sec)
+		o.send(message{Passed: passed, Attempts: attempts})
 	}
 }
 
@@ -74,12 +61,11 @@ func (o *output) send(m message) {
 
 // end sends the result or the error, and ends the process.
 func (o *output) end(result interface{}, err error) {
-	o.mutex.Lock()
-	last := message{Ended: true, Result: result}
 	if err != nil {
-		last = message{Ended: true, Error: err.Error()}
+		o.send(message{Ended: true, Error: err.Error()})
+	} else {
+		o.send(message{Ended: true, Result: result})
 	}
-	o.send(last)
 	os.Exit(0)
 }
 
@@ -111,8 +97,7 @@ func Serve(task interface{}, start func() (time.Time, error), simulate func(prog
 	if err != nil {
 		out.end(nil, err)
 	}
-	go out.sendProgress()
-	bubble(at, func() { out.end(simulate(out.set)) })
+	bubble(at, func() { out.end(simulate(out.progress)) })
 }
 
 // silenceLog drops the scheduler's log.
