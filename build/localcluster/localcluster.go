@@ -61,7 +61,7 @@ type ControlPlane struct {
 	schedulers []*Scheduler
 }
 
-// Start starts etcd, the API server and KWOK, and returns when the API is ready. If it fails, or ctx ends before,
+// Start runs etcd, the API server and KWOK, and returns when the API is ready. If it fails, or ctx ends before,
 // nothing is left; later ctx is not used. The caller must call Stop.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	for _, program := range []struct{ name, path, next string }{
@@ -161,7 +161,7 @@ func (c *ControlPlane) Folder() string { return c.supervisor.Folder() }
 // file returns the path of a file in the directory.
 func (c *ControlPlane) file(name string) string { return filepath.Join(c.Folder(), name) }
 
-// write writes a file to the directory, readable by the owner only, and returns its path.
+// write creates a file in the directory, readable by the owner only, and returns its path.
 func (c *ControlPlane) write(name string, content []byte) (string, error) {
 	path := c.file(name)
 	return path, os.WriteFile(path, content, 0o600)

@@ -311,7 +311,7 @@ func writeFile(t *testing.T, content string) string {
 	return file
 }
 
-// canonical gives YAML as JSON with sorted keys.
+// canonical returns YAML as JSON with sorted keys.
 func canonical(t *testing.T, content string) string {
 	t.Helper()
 	json, err := yaml.YAMLToJSON([]byte(content))

@@ -100,7 +100,7 @@ func RootsModule() (debug.Module, error) {
 		"build it with make release")
 }
 
-// Write writes a bundle, copies of its SBOMs and its provenance to a directory, and returns their paths, the bundle's
+// Write creates a bundle, copies of its SBOMs and its provenance to a directory, and returns their paths, the bundle's
 // first. It updates the directory's SHA256SUMS last, so a file that is not listed there, or has another sum, is
 // incomplete; and then signs it.
 func Write(folder string, options Options) ([]string, error) {

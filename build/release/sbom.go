@@ -177,7 +177,7 @@ func (l inventory) encode() ([]byte, error) {
 // notInID matches characters that an SPDX identifier cannot contain.
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// add adds a package, once, and sets missing required fields to unknown.
+// add appends a package, once, and sets missing required fields to unknown.
 func (l inventory) add(id string, part v2_3.Package) common.ElementID {
 	element := common.ElementID(notInID.ReplaceAllString(id, "-"))
 	for known := l.known[element]; known != nil; known = l.known[element] {

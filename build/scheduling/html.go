@@ -82,7 +82,7 @@ func newAnswer(path string) any {
 	return nil
 }
 
-// decode decodes an answer.
+// decode parses an answer.
 func decode(content []byte, answer any) error {
 	if err := json.Unmarshal(content, answer); err != nil {
 		return nextstep.With(fmt.Errorf("the scheduler's answer has a format that this version of the plugin does not support: %w", err),

@@ -181,7 +181,7 @@ func TestSavedPagesHaveNoLinks(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenForMarkup has each text of each answer be one that would do harm.
+// TestNothingIsTakenForMarkup renders answers in which each text would do harm as markup.
 func TestNothingIsTakenForMarkup(t *testing.T) {
 	for _, hostile := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onfocus='alert(1)' autofocus='`,

@@ -89,7 +89,7 @@ func (p *page) url() string {
 // cookieName includes the port, because browsers do not separate cookies by port.
 func (p *page) cookieName() string { return "kubectl-scheduling-" + strconv.Itoa(p.port) }
 
-// serve serves until the context ends.
+// serve answers requests until the context ends.
 func (p *page) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(p.scheduler.progress, "", 0),

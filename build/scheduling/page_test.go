@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serve serves a page for the cluster until the test ends.
+// serve starts a page for the cluster, which is served until the test ends.
 func (c *cluster) serve(t *testing.T) *page {
 	t.Helper()
 	config := &rest.Config{Host: c.URL, BearerToken: userToken, TLSClientConfig: rest.TLSClientConfig{CAData: c.certificate()}}

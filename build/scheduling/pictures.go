@@ -29,7 +29,7 @@ type funnel struct {
 // rejectingPlugins limits the rows of plugins in the funnel.
 const rejectingPlugins = 6
 
-// add adds a stage with a number of nodes, and with the number that it keeps.
+// add appends a stage with a number of nodes, and with the number that it keeps.
 func (f *funnel) add(class, text string, nodes, kept int) {
 	s := stage{
 		Text: cut(text, 44), Class: class, Top: f.Height + 1.35, Base: f.Height + 1,

@@ -75,7 +75,7 @@ func Scan(ctx context.Context, govulncheck, database string, program Program) ([
 	return parse(program.Name, output)
 }
 
-// run runs a command with the program's flags for the go command.
+// run executes a command with the program's flags for the go command.
 func run(ctx context.Context, program Program, name string, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, name, arguments...)
 	command.Env = append(os.Environ(), "GOFLAGS="+strings.Join(program.Flags, " "), "GOOS=linux", "CGO_ENABLED=0")

@@ -187,7 +187,7 @@ func (o *options) prepare() (*work, error) {
 	}
 }
 
-// read reads the input.
+// read returns the input that the flags name.
 func (o *options) read() (*work, error) {
 	if len(o.snapshots) == 0 {
 		return nil, errors.New("no snapshot is given; next: kubectl scheduling snapshot > cluster.yaml, and --snapshot cluster.yaml")

@@ -38,7 +38,7 @@ func newProgress(out io.Writer, runs int) *progress {
 	return p
 }
 
-// set sets the progress of a run.
+// set stores and shows the progress of a run.
 func (p *progress) set(run int, passed time.Duration, attempts int64) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

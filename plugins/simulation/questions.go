@@ -62,7 +62,7 @@ func (o *options) ask(asked question) error {
 		tasks = append(tasks, task{Path: path, Configuration: i, Seed: o.firstSeed})
 	}
 	o.jobs = 1
-	answers, err := o.do(o.context, replay.Process{}, tasks)
+	answers, err := o.runTasks(o.context, replay.Process{}, tasks)
 	if o.context.Err() != nil {
 		err = replay.ErrInterrupted
 	}

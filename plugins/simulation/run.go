@@ -177,7 +177,7 @@ func (o *options) runAll(w *work) ([]result.Run, error) {
 		return nil, replay.ErrInterrupted // No run has begun.
 	}
 	process := replay.Process{Interrupt: o.context.Done()}
-	outcomes, err := o.do(context.Background(), process, tasks)
+	outcomes, err := o.runTasks(context.Background(), process, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (o *options) explain(process replay.Process, tasks []task, runs []result.Ru
 		tasks[i].Explain = names
 		again = append(again, tasks[i])
 	}
-	outcomes, err := o.do(context.Background(), process, again)
+	outcomes, err := o.runTasks(context.Background(), process, again)
 	if err != nil {
 		return err
 	}
@@ -245,8 +245,9 @@ func (o *options) explain(process replay.Process, tasks []task, runs []result.Ru
 	return nil
 }
 
-// do does tasks in processes, several at a time. It starts none after a signal: a task may have no outcome.
-func (o *options) do(ctx context.Context, process replay.Process, tasks []task) ([]outcome, error) {
+// runTasks returns the outcomes of tasks, for which it starts processes, several at a time. It starts none after a signal:
+// a task may have no outcome.
+func (o *options) runTasks(ctx context.Context, process replay.Process, tasks []task) ([]outcome, error) {
 	outcomes, errs := make([]outcome, len(tasks)), make([]error, len(tasks))
 	shown := newProgress(o.errOut, len(tasks))
 	defer shown.clear()

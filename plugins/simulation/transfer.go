@@ -56,7 +56,7 @@ func (w *work) save() (path string, err error) {
 	return file.Name(), nil
 }
 
-// write writes the work to a file, and closes it.
+// write encodes the work into a file, and closes it.
 func (w *work) write(file io.WriteCloser) error {
 	defer file.Close()
 	of := w.cluster

@@ -71,7 +71,7 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
-// Start starts a component, waits until it is ready, and returns its port, 0 for one that does not listen. From then on
+// Start runs a component, waits until it is ready, and returns its port, 0 for one that does not listen. From then on
 // its end is a Failure of the run. The error is a Failure if the component does not start, ends, or is not ready within
 // StartDeadline; otherwise it is the cause of ctx's end, or the Failure of another component. After an error the
 // component is not running.

@@ -34,7 +34,7 @@ func newForker() *forker {
 	return f
 }
 
-// start starts a command in the forker's thread.
+// start runs a command in the forker's thread.
 func (f *forker) start(cmd *exec.Cmd) error {
 	done := make(chan error)
 	f.starts <- func() { done <- cmd.Start() }

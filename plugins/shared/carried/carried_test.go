@@ -17,7 +17,7 @@ import (
 
 var gang = CRD{Name: "gangs.example.com", Group: "example.com", Version: "v1", Resource: "gangs"}
 
-// register has the plugins be those that are carried while the test runs.
+// register replaces the carried plugins while the test runs.
 func register(t *testing.T, carried ...Plugin) {
 	before := plugins
 	plugins = nil

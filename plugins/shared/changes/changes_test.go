@@ -38,7 +38,7 @@ func (s *telling) ChangedSince(position int64) ([]*framework.NodeInfo, int64, bo
 	return s.changed, s.now, s.ok
 }
 
-// told has what an observer was told, and fails a test that tells it what cannot be.
+// told records what an observer was told, and fails a test at an impossible change.
 type told struct {
 	t     *testing.T
 	nodes map[string]*v1.Node
@@ -226,7 +226,7 @@ type updating struct {
 
 func (s *updating) OnUpdate(call func()) { s.calls = append(s.calls, call) }
 
-// TestFollowsLargeChangesByItself has a plugin that no cycle asks any more.
+// TestFollowsLargeChangesByItself verifies that a plugin follows large changes although no cycle asks it.
 func TestFollowsLargeChangesByItself(t *testing.T) {
 	s, f, o := &updating{}, &Follower{}, newTold(t)
 	for i := 0; i < 2*mostBehind; i++ {

@@ -156,7 +156,7 @@ func (a *Attempt) try(ctx context.Context, domain Domain, preempt bool) (best Tr
 	}
 }
 
-// place places pods in this order until too few are left. Where one does not fit, another one of its shape does not.
+// place tries the pods in this order until too few are left. Where one does not fit, another one of its shape does not.
 func (a *Attempt) place(ctx context.Context, order []*v1.Pod, domain Domain, preempt bool) Try {
 	try := Try{Domain: domain}
 	unfit := map[string]bool{}

@@ -111,7 +111,7 @@ const stateKey framework.StateKey = "shared/gangs"
 // Clone implements framework.StateData. A Cycle is immutable.
 func (c *Cycle) Clone() framework.StateData { return c }
 
-// Set sets the Cycle of a scheduling cycle, before PreFilter. nil sets none.
+// Set stores the Cycle in the state of a scheduling cycle, before PreFilter. It does nothing for nil.
 func (c *Cycle) Set(state *framework.CycleState) {
 	if c != nil {
 		state.Write(stateKey, c)

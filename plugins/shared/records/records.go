@@ -125,7 +125,7 @@ func (r *Recorder) Next(podInfo *framework.QueuedPodInfo, wokenBy string) {
 	}
 }
 
-// Begin begins an attempt to schedule a pod, and stores it in the CycleState for Of. nodes is the number of nodes in
+// Begin returns a new attempt to schedule a pod, and stores it in the CycleState for Of. nodes is the number of nodes in
 // the cluster.
 func (r *Recorder) Begin(state *framework.CycleState, p *v1.Pod, profile string, nodes int) *Attempt {
 	if r == nil {
@@ -198,7 +198,7 @@ func (r *Recorder) dropGone() {
 	}
 }
 
-// move moves a pod to the front of the list where its last attempt belongs.
+// move puts a pod at the front of the list where its last attempt belongs.
 func (r *Recorder) move(p *pod, last *Attempt) {
 	if element, found := r.pods[p.uid]; found {
 		// Only one of them has it.

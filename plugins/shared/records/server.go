@@ -122,7 +122,7 @@ var (
 	tooManyOfUser = answers.Refuse(http.StatusTooManyRequests, "too many requests of this user at once", "ask again in a second")
 )
 
-// take takes a free place of a channel, and reports whether there was one.
+// take occupies a free place of a channel, and reports whether there was one.
 func take(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:

@@ -12,7 +12,7 @@ type mark struct{}
 // Clone implements framework.StateData: a copy of the state belongs to the same dry run.
 func (m mark) Clone() framework.StateData { return m }
 
-// Mark marks the state of a dry run.
+// Mark declares that a state belongs to a dry run.
 func Mark(state *framework.CycleState) { state.Write(key, mark{}) }
 
 // Is reports whether the state belongs to a dry run. The plugin must not remember, count or log a dry run.

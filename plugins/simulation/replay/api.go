@@ -100,16 +100,16 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	t := a.store.ofResource(r.resource)
 	switch {
 	case r.Resource == "events" && r.Verb == "create":
 		return answer(http.StatusCreated, body), nil
 	case r.Verb == "watch":
-		return a.watch(a.known(r, t)), nil
+		return a.watch(a.tableOf(r)), nil
 	case r.Verb == "list":
-		return a.list(r, a.known(r, t))
+		return a.list(r, a.tableOf(r))
 	}
 	var known runtime.Object
+	t := a.store.ofResource(r.resource)
 	if t != nil {
 		known = t.get(r.key())
 	}
@@ -158,7 +158,7 @@ func (a *api) apply() (bool, error) {
 	return len(changes) > 0, nil
 }
 
-// bind binds a pod, as the API server does.
+// bind confirms the binding of a pod under the conditions of the API server.
 func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response, error) {
 	pod, ok := known.(*v1.Pod)
 	var binding v1.Binding
@@ -229,12 +229,12 @@ var kindOf = map[string]string{
 	"podgroups": "PodGroup", "elasticquotas": "ElasticQuota", "noderesourcetopologies": "NodeResourceTopology",
 }
 
-// known returns the table of a request for a kind that exists, although no object of it may.
-func (a *api) known(r request, t *table) *table {
-	if t == nil {
-		t = a.store.add(schema.GroupVersionKind{Group: r.APIGroup, Version: r.APIVersion, Kind: kindOf[r.Resource]})
+// tableOf returns the table of a request for a kind, which exists although no object of it may.
+func (a *api) tableOf(r request) *table {
+	if t := a.store.ofResource(r.resource); t != nil {
+		return t
 	}
-	return t
+	return a.store.addTable(schema.GroupVersionKind{Group: r.APIGroup, Version: r.APIVersion, Kind: kindOf[r.Resource]})
 }
 
 // list answers with all objects of a kind.

@@ -16,7 +16,7 @@ import (
 // retryEviction is the period in which `kubectl drain` retries an eviction that a disruption budget refuses.
 const retryEviction = 5 * time.Second
 
-// budget is a PodDisruptionBudget, with what it allows now.
+// budget is the key of a PodDisruptionBudget, with its selector.
 type budget struct {
 	key      string
 	selector labels.Selector
@@ -35,7 +35,7 @@ func (s *Simulation) loadBudgets() error {
 	return nil
 }
 
-// of returns the budgets of a pod.
+// budgetsOf returns the current budgets of a pod.
 func (s *Simulation) budgetsOf(of *v1.Pod) []*policyv1.PodDisruptionBudget {
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, b := range s.budgets {
@@ -70,7 +70,7 @@ func (s *Simulation) refusing(of *v1.Pod) string {
 	return ""
 }
 
-// evict evicts a pod if its budgets allow that, and returns the name of the one that does not.
+// evict terminates a pod if its budgets allow that, and returns the name of the one that does not.
 func (s *Simulation) evict(p *pod) (string, error) {
 	object := s.current(p.key)
 	if object == nil || p.deleted || p.ended {

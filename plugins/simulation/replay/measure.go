@@ -47,7 +47,7 @@ type measurements struct {
 	zoned bool
 	empty int
 	spent float64 // price of the nodes with pods, for an hour
-	// use has the same for use, as of the last measurement.
+	// These are the same for use, as of the last measurement.
 	used, usedShare, usedSquare []float64
 	hot                         int
 

@@ -49,7 +49,7 @@ func zoneOf(of *v1.Node) string {
 	return of.Labels[v1.LabelFailureDomainBetaZone]
 }
 
-// Object returns a copy of a node's object to change, or nil.
+// nodeObject returns a copy of a node's object to change, or nil.
 func (s *Simulation) nodeObject(name string) *v1.Node {
 	object := s.tableOf(&v1.Node{}).get(name)
 	if object == nil {

@@ -98,7 +98,7 @@ func (s *Simulation) adopt(of *v1.Pod) error {
 	return nil
 }
 
-// Create creates the pods of a workload.
+// Create adds the pods of a workload to the cluster.
 func (s *Simulation) Create(w *input.Workload) error {
 	if err := s.ensurePodGroup(w); err != nil {
 		return err
@@ -133,7 +133,7 @@ func (s *Simulation) ensurePodGroup(w *input.Workload) error {
 	return s.store.put(group)
 }
 
-// create creates a pod with the API server's defaults, and priority admission.
+// create makes a pod of a workload, with the API server's defaults and priority admission.
 func (s *Simulation) create(w *input.Workload, name string, generation int) (*pod, error) {
 	s.pause()
 	made := w.Pod.DeepCopy()
@@ -189,7 +189,7 @@ func (s *Simulation) tableOf(object runtime.Object) *table {
 	return t
 }
 
-// add adds a pod that is complete. A scheduler's name that the configuration lacks is replaced.
+// add stores a pod that is complete, and counts it. A scheduler's name that the configuration lacks is replaced.
 func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) (*pod, error) {
 	if _, known := s.Profiles[of.Spec.SchedulerName]; !known && of.Spec.NodeName == "" {
 		s.notes[fmt.Sprintf("pods name the scheduler %q, which this configuration has no profile for: %q schedules them",
@@ -233,7 +233,7 @@ func (s *Simulation) current(key string) *v1.Pod {
 	return object.(*v1.Pod).DeepCopy()
 }
 
-// bind binds a pod, and lets it run later.
+// bind sets the node of a pod, which runs at once or after its delay.
 func (s *Simulation) bind(of *v1.Pod, to string) error {
 	p, on, object := s.pods[of.Namespace+"/"+of.Name], s.nodes[to], s.current(of.Namespace+"/"+of.Name)
 	if p == nil || object == nil || object.UID != of.UID {
@@ -300,7 +300,7 @@ func (s *Simulation) run(p *pod) error {
 	return s.store.put(object)
 }
 
-// begin begins the run of a pod. One that replaces another makes a disruption possible again.
+// begin marks a pod as running, and plans its end. One that replaces another makes a disruption possible again.
 func (s *Simulation) begin(p *pod, object *v1.Pod) error {
 	p.started, p.running = s.now(), true
 	if p.owes {
@@ -351,7 +351,7 @@ func grace(of *v1.Pod) time.Duration {
 // terminate deletes a pod: its grace period begins, and its owner makes another one.
 func (s *Simulation) terminate(of *v1.Pod) error { return s.delete(of, true) }
 
-// delete deletes a pod. It is made again if its owner wants as many pods as before.
+// delete starts the grace period of a pod, or ends one without a node. It is made again if its owner wants as many pods as before.
 func (s *Simulation) delete(of *v1.Pod, again bool) error {
 	p, object := s.pods[of.Namespace+"/"+of.Name], s.current(of.Namespace+"/"+of.Name)
 	if p == nil || p.deleted || object == nil || object.UID != of.UID {

@@ -313,7 +313,7 @@ func (s *Simulation) Advance(until, quiet time.Duration, progress Progress) erro
 	}
 }
 
-// After makes an event happen after a delay.
+// after makes an event happen after a delay.
 func (s *Simulation) after(delay time.Duration, do func() error) { s.At(s.now()+delay, do) }
 
 // At makes an event happen at a time since the start.

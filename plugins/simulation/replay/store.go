@@ -89,15 +89,15 @@ func newStore(client kubernetes.Interface) (*store, informers.SharedInformerFact
 		if _, ok := object.(metav1.Object); !ok {
 			continue
 		}
-		t := s.add(kind)
+		t := s.addTable(kind)
 		s.byType[reflect.TypeOf(object)] = t
 		factory.InformerFor(object, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return t })
 	}
 	return s, factory
 }
 
-// add adds a kind.
-func (s *store) add(kind schema.GroupVersionKind) *table {
+// addTable creates the table of a kind.
+func (s *store) addTable(kind schema.GroupVersionKind) *table {
 	t := &table{store: s, kind: kind, indexer: sortedIndexer{cache.NewIndexer(cache.MetaNamespaceKeyFunc,
 		cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})}}
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
@@ -128,7 +128,7 @@ func (s *store) of(object runtime.Object) (*table, error) {
 	if t := s.ofResource(plural); t != nil {
 		return t, nil
 	}
-	return s.add(kind), nil
+	return s.addTable(kind), nil
 }
 
 // put creates or replaces an object. The caller no longer changes it.
@@ -165,7 +165,7 @@ func (s *store) put(object runtime.Object) error {
 	return nil
 }
 
-// remove removes an object, if it exists.
+// remove deletes an object, if it exists, and tells the event handlers.
 func (s *store) remove(object runtime.Object) error {
 	t, err := s.of(object)
 	if err != nil {
