@@ -205,12 +205,17 @@ func (l *locked) Write(content []byte) (int, error) {
 	return l.Buffer.Write(content)
 }
 
-// kubectl runs the plugin and returns its output.
+// kubectl runs the plugin with the user's token, and returns its output.
 func (c *cluster) kubectl(t *testing.T, ctx context.Context, arguments ...string) (out, errOut string, err error) {
+	t.Helper()
+	return c.kubectlAs(t, ctx, clientcmdapi.AuthInfo{Token: userToken}, arguments...)
+}
+
+func (c *cluster) kubectlAs(t *testing.T, ctx context.Context, user clientcmdapi.AuthInfo, arguments ...string) (out, errOut string, err error) {
 	t.Helper()
 	var stdout, stderr locked
 	command := NewCommand("test", genericclioptions.IOStreams{In: strings.NewReader(""), Out: &stdout, ErrOut: &stderr})
-	command.SetArgs(append(arguments, "--kubeconfig", c.kubeconfig(t, clientcmdapi.AuthInfo{Token: userToken})))
+	command.SetArgs(append(arguments, "--kubeconfig", c.kubeconfig(t, user)))
 	err = command.ExecuteContext(ctx)
 	stderr.mutex.Lock()
 	defer stderr.mutex.Unlock()
@@ -283,10 +288,7 @@ func TestCredentialsClientCertificate(t *testing.T) {
 		t.Fatal(err)
 	}
 	user := clientcmdapi.AuthInfo{ClientCertificateData: c.certificate(), ClientKeyData: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: key})}
-	streams, _, out, _ := genericclioptions.NewTestIOStreams()
-	command := NewCommand("test", streams)
-	command.SetArgs([]string{"why", "web-0", "--kubeconfig", c.kubeconfig(t, user)})
-	if err := command.ExecuteContext(t.Context()); err != nil || out.String() != "It is bound to node n1.\n" {
+	if out, _, err := c.kubectlAs(t, t.Context(), user, "why", "web-0"); err != nil || out != "It is bound to node n1.\n" {
 		t.Errorf("got %q (%v)", out, err)
 	}
 }
@@ -302,10 +304,7 @@ func TestCredentialsExecPlugin(t *testing.T) {
 	user := clientcmdapi.AuthInfo{Exec: &clientcmdapi.ExecConfig{
 		Command: plugin, APIVersion: "client.authentication.k8s.io/v1", InteractiveMode: clientcmdapi.NeverExecInteractiveMode, ProvideClusterInfo: true,
 	}}
-	streams, _, out, _ := genericclioptions.NewTestIOStreams()
-	command := NewCommand("test", streams)
-	command.SetArgs([]string{"why", "web-0", "--kubeconfig", c.kubeconfig(t, user)})
-	if err := command.ExecuteContext(t.Context()); err != nil || out.String() != "It is bound to node n1.\n" {
+	if out, _, err := c.kubectlAs(t, t.Context(), user, "why", "web-0"); err != nil || out != "It is bound to node n1.\n" {
 		t.Errorf("got %q (%v)", out, err)
 	}
 }

@@ -209,13 +209,19 @@ func TestCarryMakesWhatGoModVendorMakes(t *testing.T) {
 	}
 }
 
-func testCarryMakesWhatGoModVendorMakes(t *testing.T, level string) {
-	repository, _, carried := upstream(t)
+// setLevel commits another language version of the tree, and returns the commit.
+func setLevel(t *testing.T, repository, level string) string {
+	t.Helper()
 	in(t, repository, "go", "mod", "edit", "-go="+level)
 	in(t, repository, "go", "mod", "tidy")
 	in(t, repository, "go", "mod", "vendor")
 	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-qam", "Level", "--allow-empty")
-	commit := in(t, repository, "git", "rev-parse", "HEAD")
+	return in(t, repository, "git", "rev-parse", "HEAD")
+}
+
+func testCarryMakesWhatGoModVendorMakes(t *testing.T, level string) {
+	repository, _, carried := upstream(t)
+	commit := setLevel(t, repository, level)
 	lacking := Module{Path: lackingPath, Version: "v0.5.0", Sum: sumOf(t, lackingPath, "v0.5.0"), Packages: []string{".", "below"}}
 	replaced := Module{Path: replacedPath, Version: "v1.0.0", Sum: sumOf(t, replacedPath, "v1.0.0"), Packages: []string{"sub"}}
 	carry(t, []Module{carried, lacking, replaced}, repository, commit, "refs/modules/one")
@@ -252,11 +258,7 @@ func testCarryMakesWhatGoModVendorMakes(t *testing.T, level string) {
 // now, and without their old files.
 func TestCarryRaises(t *testing.T) {
 	repository, _, _ := upstream(t)
-	in(t, repository, "go", "mod", "edit", "-go=1.19")
-	in(t, repository, "go", "mod", "tidy")
-	in(t, repository, "go", "mod", "vendor")
-	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-qam", "Level")
-	commit := in(t, repository, "git", "rev-parse", "HEAD")
+	commit := setLevel(t, repository, "1.19")
 	raises := func(path, version string, packages ...string) Module {
 		return Module{Path: path, Version: version, Sum: sumOf(t, path, version), Raises: []string{"GO-2026-1"}, Packages: packages}
 	}

@@ -3,7 +3,6 @@
 package source
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,17 +16,8 @@ KUBERNETES_SUM=h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU=
 GO_VERSION=go1.27.4
 `
 
-func write(t *testing.T, content string) string {
-	t.Helper()
-	file := filepath.Join(t.TempDir(), "upstream.version")
-	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
 func TestReadPin(t *testing.T) {
-	got, err := ReadPin(write(t, valid))
+	got, err := ReadPin(writeFile(t, "upstream.version", valid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +51,7 @@ func TestReadPinRefuses(t *testing.T) {
 		"a trailing remark": {"go1.27.4", "go1.27.4 # newest", ":6: GO_VERSION"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ReadPin(write(t, strings.Replace(valid, tt.old, tt.new, 1)))
+			_, err := ReadPin(writeFile(t, "upstream.version", strings.Replace(valid, tt.old, tt.new, 1)))
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("ReadPin = %v, want an error that contains %q", err, tt.want)
 			}
