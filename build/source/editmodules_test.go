@@ -103,6 +103,12 @@ func TestEditModules(t *testing.T) {
 		"removed, and nothing is left": {
 			before: "modules:\n" + quotasText, edit: remove("example.org/quotas"), after: "modules: []\n",
 		},
+		"copied with the wanted modules alone": {
+			before: entriesWithComments, after: strings.Replace(entriesWithComments, gangsText, "", 1),
+			edit: func(file string) error {
+				return CopyModules(file, file, []Module{entry("example.org/client"), entry("example.org/quotas")})
+			},
+		},
 		"a plugin that another module has": {
 			before: entriesWithComments, edit: add(renamed("example.org/quotas", "Gang")),
 			wants: []string{"would be invalid with this change", "example.org/quotas: the plugin Gang is listed twice", "next: make remove-module"},

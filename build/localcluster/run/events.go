@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -25,29 +24,20 @@ func printEvents(out io.Writer, results []result, events []corev1.Event) error {
 			byPod[pod] = append(byPod[pod], event)
 		}
 	}
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	rows := 0
+	rows := [][]string{{"POD", "EVENT", "MESSAGE"}}
 	for _, result := range results {
 		ofPod := byPod[types.NamespacedName{Namespace: result.Namespace, Name: result.Name}]
 		slices.SortStableFunc(ofPod, func(a, b corev1.Event) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
 		for _, event := range ofPod {
-			if result.Node == "" && event.Reason == "FailedScheduling" {
-				continue
+			if result.Node != "" || event.Reason != "FailedScheduling" {
+				rows = append(rows, []string{podName(result.Placement), event.Reason, oneLine(event.Message)})
 			}
-			if rows++; rows == 1 {
-				fmt.Fprintln(table, "POD\tEVENT\tMESSAGE")
-			}
-			fmt.Fprintf(table, "%s\t%s\t%s\n", podName(result.Placement), event.Reason, oneLine(event.Message))
 		}
 	}
-	if rows == 0 {
+	if len(rows) == 1 {
 		return nil
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out)
-	return err
+	return printRows(out, rows, "")
 }
 
 // printLog prints the lines of a log that contain a text.

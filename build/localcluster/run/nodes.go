@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -80,12 +79,11 @@ func measuredLoads(ctx context.Context, scheduler *localcluster.Scheduler) (map[
 // is nil, the measured loads; and then the number of nodes with pods.
 func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results []result, measured map[string]string) error {
 	byNode := loads(results)
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	headings := fmt.Sprintf("NODE\t%s\tZONE\tPODS BY %s\tCPU REQUESTED", localcluster.DiskType, strings.Join(profiles, "\tBY "))
+	headings := []string{"NODE", localcluster.DiskType, "ZONE", "PODS BY " + strings.Join(profiles, "\tBY "), "CPU REQUESTED"}
 	if measured != nil {
-		headings += "\tMEASURED LOAD"
+		headings = append(headings, "MEASURED LOAD")
 	}
-	fmt.Fprintln(table, headings)
+	rows := [][]string{headings}
 	used := make([]int, len(profiles))
 	for _, node := range nodes {
 		at := byNode[node.Name]
@@ -103,13 +101,9 @@ func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results [
 		if measured != nil {
 			cells = append(cells, orAbsent(measured[node.Name]))
 		}
-		fmt.Fprintln(table, strings.Join(cells, "\t"))
+		rows = append(rows, cells)
 	}
-	if err := table.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(out, "nodes with pods: %s\n\n", usage(len(nodes), len(byNode), profiles, used))
-	return err
+	return printRows(out, rows, fmt.Sprintf("nodes with pods: %s\n", usage(len(nodes), len(byNode), profiles, used)))
 }
 
 // usage returns the number of nodes with pods: "3 of 5", and with more than one profile "3 of 5 (a 3, b 1)".

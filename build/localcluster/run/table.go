@@ -24,15 +24,23 @@ func printTable(out io.Writer, results []result, nodes []corev1.Node) error {
 		diskTypes[node.Name] = node.Labels[localcluster.DiskType]
 	}
 	fmt.Fprintln(out)
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "POD\tSCHEDULER\tNODE\tNODE LABEL "+localcluster.DiskType+"\tAFTER")
+	rows := [][]string{{"POD", "SCHEDULER", "NODE", "NODE LABEL " + localcluster.DiskType, "AFTER"}}
 	for _, result := range results {
-		fmt.Fprintln(table, strings.Join(row(result.Placement, diskTypes), "\t"))
+		rows = append(rows, row(result.Placement, diskTypes))
+	}
+	return printRows(out, rows, "")
+}
+
+// printRows prints rows with aligned cells, and then a line.
+func printRows(out io.Writer, rows [][]string, line string) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(table, strings.Join(row, "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out)
+	_, err := fmt.Fprintln(out, line)
 	return err
 }
 
