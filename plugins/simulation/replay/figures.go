@@ -170,28 +170,34 @@ func (s *Simulation) figures() []result.Figure {
 		}
 		add(labelled("evicted_resource_seconds", resource), fmt.Sprintf("%s × time of evicted pods", resource), unit, result.Lower, lost)
 	}
-	if len(m.gangs) > 0 {
-		complete, sum, unfinished := []float64{}, int64(0), 0
-		for _, name := range namesOf(m.gangs) {
-			g := m.gangs[name]
-			sum += g.held
-			if g.complete >= 0 {
-				complete = append(complete, (g.complete - g.first).Seconds())
-				continue
-			}
-			unfinished++
-			for _, member := range g.bound {
-				sum += held(member, now-member.bound)
-			}
-			complete = append(complete, (now - g.first).Seconds())
-		}
-		sort.Float64s(complete)
-		add("gangs_incomplete", "gangs incomplete at the end", "gangs", result.Lower, float64(unfinished))
-		add("gang_complete_p50_seconds", "time until a gang is complete, p50", "s", result.Lower, quantile(complete, 0.5))
-		add("gang_complete_p99_seconds", "time until a gang is complete, p99", "s", result.Lower, quantile(complete, 0.99))
-		add("gang_held_core_seconds", "CPU held by incomplete gangs", "core-seconds", result.Lower, float64(sum)/1000)
-	}
+	m.gangFigures(add)
 	return figures
+}
+
+// gangFigures adds the figures of gangs, if there are any.
+func (m *measurements) gangFigures(add func(name, title, unit, better string, value float64)) {
+	if len(m.gangs) == 0 {
+		return
+	}
+	now, complete, sum, unfinished := m.simulation.now(), []float64{}, int64(0), 0
+	for _, name := range namesOf(m.gangs) {
+		g := m.gangs[name]
+		sum += g.held
+		if g.complete >= 0 {
+			complete = append(complete, (g.complete - g.first).Seconds())
+			continue
+		}
+		unfinished++
+		for _, member := range g.bound {
+			sum += held(member, now-member.bound)
+		}
+		complete = append(complete, (now - g.first).Seconds())
+	}
+	sort.Float64s(complete)
+	add("gangs_incomplete", "gangs incomplete at the end", "gangs", result.Lower, float64(unfinished))
+	add("gang_complete_p50_seconds", "time until a gang is complete, p50", "s", result.Lower, quantile(complete, 0.5))
+	add("gang_complete_p99_seconds", "time until a gang is complete, p99", "s", result.Lower, quantile(complete, 0.99))
+	add("gang_held_core_seconds", "CPU held by incomplete gangs", "core-seconds", result.Lower, float64(sum)/1000)
 }
 
 // quantile returns a quantile of sorted values by the nearest rank, or 0 without values.

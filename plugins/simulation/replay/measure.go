@@ -25,12 +25,21 @@ const (
 	mostShapes = 64
 )
 
-// totals are sums over a node's pods by resource, in the order of measurements.resources, in thousandths of cores, bytes,
+// totals are sums over a node's pods, or over a zone's nodes, by resource, in the order of measurements.resources, in thousandths of cores, bytes,
 // or units: sums of whole numbers are exact.
 type totals struct {
 	allocated, used, capacity []float64
 	// stranded is what no typical pod can use, weighted by the pods' frequency.
 	stranded []float64
+}
+
+// sums are sums over all nodes for a resource.
+type sums struct {
+	capacity, allocated, stranded float64
+	// nodes have some of the resource. share and square are the sums of their allocated shares and of the squares of these.
+	nodes, share, square float64
+	// These are the same for use, as of the last measurement.
+	used, usedShare, usedSquare float64
 }
 
 // measurements are sums over time and over nodes.
@@ -40,16 +49,13 @@ type measurements struct {
 	shapes     []shape
 	knowsUse   bool
 
-	// Sums over the nodes by resource; share and square are sums of allocated shares and their squares.
-	capacity, allocated, stranded, share, square, nodes []float64
-	zones                                               map[string]*totals
+	sums  []sums // by resource
+	zones map[string]*totals
 	// zoned is whether there were several zones at the start: then their difference is a curve.
 	zoned bool
 	empty int
 	spent float64 // price of the nodes with pods, for an hour
-	// These are the same for use, as of the last measurement.
-	used, usedShare, usedSquare []float64
-	hot                         int
+	hot   int
 
 	// last is the time up to which values are integrated in integrals.
 	last              time.Duration
@@ -118,10 +124,7 @@ func newMeasurements(s *Simulation) *measurements {
 		a, b := strings.Contains(string(m.resources[i]), "/"), strings.Contains(string(m.resources[j]), "/")
 		return !a && b || a == b && m.resources[i] < m.resources[j]
 	})
-	n := len(m.resources)
-	for _, sums := range []*[]float64{&m.capacity, &m.allocated, &m.stranded, &m.share, &m.square, &m.nodes, &m.used, &m.usedShare, &m.usedSquare} {
-		*sums = make([]float64, n)
-	}
+	m.sums = make([]sums, len(m.resources))
 	return m
 }
 
@@ -235,17 +238,18 @@ func (m *measurements) count(n *node, sign float64) {
 		zone = &totals{allocated: make([]float64, len(m.resources)), capacity: make([]float64, len(m.resources))}
 		m.zones[n.zone] = zone
 	}
-	for i := range m.resources {
-		m.capacity[i] += sign * n.capacity[i]
-		m.allocated[i] += sign * n.allocated[i]
-		m.stranded[i] += sign * n.stranded[i]
+	for i := range m.sums {
+		of := &m.sums[i]
+		of.capacity += sign * n.capacity[i]
+		of.allocated += sign * n.allocated[i]
+		of.stranded += sign * n.stranded[i]
 		zone.allocated[i] += sign * n.allocated[i]
 		zone.capacity[i] += sign * n.capacity[i]
 		if n.capacity[i] > 0 {
 			share := n.allocated[i] / n.capacity[i]
-			m.share[i] += sign * share
-			m.square[i] += sign * share * share
-			m.nodes[i] += sign
+			of.share += sign * share
+			of.square += sign * share * share
+			of.nodes += sign
 		}
 	}
 	if len(n.pods) == 0 {
@@ -409,9 +413,10 @@ func (m *measurements) current() []float64 {
 		m.values = append(m.values, value)
 	}
 	for i, name := range m.resources {
-		add(labelled(allocation, name), percent(m.allocated[i], m.capacity[i]))
-		add(labelled(fragmentation, name), percent(m.stranded[i], m.capacity[i]))
-		add(labelled(spread, name), 100*deviation(m.nodes[i], m.share[i], m.square[i]))
+		of := &m.sums[i]
+		add(labelled(allocation, name), percent(of.allocated, of.capacity))
+		add(labelled(fragmentation, name), percent(of.stranded, of.capacity))
+		add(labelled(spread, name), 100*deviation(of.nodes, of.share, of.square))
 		if m.zoned {
 			least, most := math.Inf(1), math.Inf(-1)
 			for _, zone := range m.zones {
@@ -423,8 +428,8 @@ func (m *measurements) current() []float64 {
 			add(labelled(skew, name), math.Max(0, most-least))
 		}
 		if m.knowsUse && i < 2 {
-			add(labelled(utilization, name), percent(m.used[i], m.capacity[i]))
-			add(labelled(usedSpread, name), 100*deviation(m.nodes[i], m.usedShare[i], m.usedSquare[i]))
+			add(labelled(utilization, name), percent(of.used, of.capacity))
+			add(labelled(usedSpread, name), 100*deviation(of.nodes, of.usedShare, of.usedSquare))
 		}
 	}
 	add(emptyNodes, float64(m.empty))

@@ -43,8 +43,8 @@ func (m *measurements) measureBase() {
 // measureUse sums up what is used on each node.
 func (m *measurements) measureUse(now time.Duration) {
 	m.integrate()
-	for i := range m.resources {
-		m.used[i], m.usedShare[i], m.usedSquare[i] = 0, 0, 0
+	for i := range m.sums {
+		m.sums[i].used, m.sums[i].usedShare, m.sums[i].usedSquare = 0, 0, 0
 	}
 	m.hot = 0
 	for _, name := range namesOf(m.simulation.nodes) {
@@ -67,12 +67,13 @@ func (m *measurements) measureUse(now time.Duration) {
 		}
 		m.measureOvercommit(n, now, ordinary, asked)
 		hot := false
-		for i := range m.resources {
-			m.used[i] += n.used[i]
+		for i := range m.sums {
+			of := &m.sums[i]
+			of.used += n.used[i]
 			if n.capacity[i] > 0 {
 				share := n.used[i] / n.capacity[i]
-				m.usedShare[i] += share
-				m.usedSquare[i] += share * share
+				of.usedShare += share
+				of.usedSquare += share * share
 				hot = hot || i < 2 && share > m.simulation.options.Hot
 			}
 		}
