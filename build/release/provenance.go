@@ -98,11 +98,7 @@ func materials(options Options, modules []Module) ([]*intoto.ResourceDescriptor,
 		found = append(found, material("this project", "", "gitCommit", options.ProjectCommit))
 	}
 	for _, patch := range options.Series {
-		content, err := os.ReadFile(filepath.Join(options.Patches, patch.Name))
-		if err != nil {
-			return nil, err
-		}
-		found = append(found, material("patches/"+patch.Name, "", "sha256", fmt.Sprintf("%x", sha256.Sum256(content))))
+		found = append(found, material("patches/"+patch.Name, "", "sha256", fmt.Sprintf("%x", sha256.Sum256(patch.Mail))))
 	}
 	for _, module := range modules {
 		// Staging modules are part of upstream's source.

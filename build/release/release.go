@@ -219,10 +219,7 @@ func assemble(options Options) ([]file, []Module, error) {
 		return nil, nil, err
 	}
 	files = append(files, texts...)
-	inventory, err := describe(options, images, binaries, roots[0])
-	if err != nil {
-		return nil, nil, err
-	}
+	inventory := describe(options, images, binaries, roots[0])
 	spdx, err := inventory.encode()
 	if err != nil {
 		return nil, nil, err

@@ -10,7 +10,6 @@ import (
 	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"slices"
@@ -66,9 +65,7 @@ func newInventory(options Options, name string) inventory {
 
 // describe returns the contents of a bundle as SPDX 2.3 JSON: the images and the binaries, the modules of each binary,
 // the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
-func describe(
-	options Options, images []unpacked, binaries map[string]Binary, roots Module,
-) (inventory, error) {
+func describe(options Options, images []unpacked, binaries map[string]Binary, roots Module) inventory {
 	list := newInventory(options, Name(options.Version, options.Architecture))
 	bundle := list.add("bundle", v2_3.Package{
 		PackageName:           list.DocumentName,
@@ -82,13 +79,11 @@ func describe(
 	for name := range options.tools() {
 		list.containers[name] = []common.ElementID{bundle}
 	}
-	if err := list.contents(options, binaries); err != nil {
-		return list, err
-	}
+	list.contents(options, binaries)
 	for _, patch := range list.Files {
 		list.relate(bundle, common.TypeRelationshipContains, patch.FileSPDXIdentifier)
 	}
-	return list, nil
+	return list
 }
 
 // DescribeImage returns the contents of a program's image as SPDX 2.3 JSON, for a file in the image. binary and logRunner
@@ -113,9 +108,7 @@ func DescribeImage(options Options, program, binary, logRunner string) ([]byte, 
 	list := newInventory(options, program+"-"+image.Tag(options.Version)+"-linux-"+options.Architecture)
 	list.relate("DOCUMENT", common.TypeRelationshipDescribe,
 		list.image(options, unpacked{program: program, binaries: contents}, roots[0]))
-	if err := list.contents(options, binaries); err != nil {
-		return nil, err
-	}
+	list.contents(options, binaries)
 	return list.encode()
 }
 
@@ -140,11 +133,9 @@ func (l inventory) image(options Options, image unpacked, roots Module) common.E
 }
 
 // contents adds the binaries, and what they are compiled from.
-func (l inventory) contents(options Options, binaries map[string]Binary) error {
+func (l inventory) contents(options Options, binaries map[string]Binary) {
 	source := l.source(options)
-	if err := l.patches(options, source); err != nil {
-		return err
-	}
+	l.patches(options, source)
 	for _, name := range slices.Sorted(maps.Keys(binaries)) {
 		binary := l.binary(options, name, binaries[name])
 		for _, container := range l.containers[name] {
@@ -154,7 +145,6 @@ func (l inventory) contents(options Options, binaries map[string]Binary) error {
 			l.relate(binary, common.TypeRelationshipGeneratedFrom, source)
 		}
 	}
-	return nil
 }
 
 // encode sets the document's namespace to a hash of its content, and returns it as JSON.
@@ -230,27 +220,22 @@ func (l inventory) source(options Options) common.ElementID {
 }
 
 // patches adds each file of the series, in order.
-func (l inventory) patches(options Options, source common.ElementID) error {
+func (l inventory) patches(options Options, source common.ElementID) {
 	for _, patch := range options.Series {
-		content, err := os.ReadFile(filepath.Join(options.Patches, patch.Name))
-		if err != nil {
-			return err
-		}
 		id := common.ElementID("patch-" + notInID.ReplaceAllString(patch.Name, "-"))
 		l.Files = append(l.Files, &v2_3.File{
 			FileName:           "./patches/" + patch.Name,
 			FileSPDXIdentifier: id,
 			FileTypes:          []string{"SOURCE", "TEXT"},
 			// SPDX 2.3 requires the SHA-1 of each file.
-			Checksums: append(sha256Of(content),
-				common.Checksum{Algorithm: common.SHA1, Value: fmt.Sprintf("%x", sha1.Sum(content))}),
+			Checksums: append(sha256Of(patch.Mail),
+				common.Checksum{Algorithm: common.SHA1, Value: fmt.Sprintf("%x", sha1.Sum(patch.Mail))}),
 			LicenseConcluded:  unknown,
 			FileCopyrightText: unknown,
 			FileComment:       fmt.Sprintf("%s (Upstream-Status: %s)", patch.Subject, patch.Trailer("Upstream-Status")),
 		})
 		l.relate(id, common.TypeRelationshipPatchApplied, source)
 	}
-	return nil
 }
 
 // binary adds a binary, its modules, and its Go: as the standard library, by the name that scanners know, and as the
