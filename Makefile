@@ -240,10 +240,6 @@ bench-queue: binary ## Measure how long a pod that fits waits among 5,000 that d
 bench-gangs: binary simulate ## Measure gangs, here and at an earlier commit (BEFORE= LIMIT= SEED= ONLY=)
 	@bash scripts/bench-gangs.sh
 
-.PHONY: bench-overcommit
-bench-overcommit: ## Compare the predictors of Overcommit and other formulas in the simulator, and draw the chart (TRACES=)
-	@bash scripts/bench-overcommit.sh
-
 .PHONY: bench-simulate
 bench-simulate: simulate ## Measure the simulator: pods per second, memory, questions (TRACES= ONLY=)
 	@bash scripts/bench-simulate.sh
