@@ -151,17 +151,9 @@ export-patch: ## Write the current commit of _output/kubernetes as a patch: PATC
 export-modules: tree ## Write the packages of modules.yaml as a patch for any clone: _output/0000-modules.patch
 	@bash scripts/export-modules.sh
 
-.PHONY: bisect
-bisect: ## Find the first patch with which a command fails in the tree: make bisect TEST='go test ./pkg/scheduler/…' (FROM=)
-	@bash scripts/bisect.sh
-
 .PHONY: rebase-report
 rebase-report: ## Print how each patch applies to another release: UPSTREAM=v1.23.4, or CHECKOUT=<a git checkout of any>
 	@bash scripts/rebase-report.sh
-
-.PHONY: releases
-releases: tree ## Write docs/releases.md: the series on every release of 1.23 (about an hour; ORACLE=, DURATION=)
-	@bash scripts/releases.sh
 
 .PHONY: update
 update: ## Update all generated files
