@@ -30,7 +30,7 @@ var (
 )
 
 // BenchmarkGang measures a gang for which there is room, one for which a place is missing, and how long pods without a
-// gang wait while that one is retried: make bench-gangs.
+// gang wait while that one is retried: make bench NAME=gangs.
 func BenchmarkGang(b *testing.B) {
 	s := &stand{Cluster: shared.Get(b)}
 	create := func(path string) {

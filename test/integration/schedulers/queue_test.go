@@ -38,7 +38,7 @@ const (
 )
 
 // BenchmarkQueue measures how long a pod that fits waits, from its creation until it is bound, while pods that do not fit
-// are pending, pods end, and the status of nodes changes: make bench-queue. SCHEDULER_FLAGS are more flags of the scheduler.
+// are pending, pods end, and the status of nodes changes: make bench NAME=queue. SCHEDULER_FLAGS are more flags of the scheduler.
 func BenchmarkQueue(b *testing.B) {
 	for _, nodes := range []int{1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) { measureQueue(b, nodes) })

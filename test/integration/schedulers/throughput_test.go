@@ -31,8 +31,8 @@ const (
 )
 
 // BenchmarkThroughput measures how many pods one, two and three schedulers of the program KUBE_SCHEDULER bind in a second,
-// from the creation of the first pod until all are bound, with and without a pool of nodes for each: make
-// bench-schedulers. Each scheduler has the same client limit, qps; 50 is the default.
+// from the creation of the first pod until all are bound, with and without a pool of nodes for each: make bench
+// NAME=schedulers. Each scheduler has the same client limit, qps; 50 is the default.
 func BenchmarkThroughput(b *testing.B) {
 	for _, qps := range []int{50, 1000} {
 		for schedulers := 1; schedulers <= 3; schedulers++ {
