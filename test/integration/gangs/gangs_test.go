@@ -46,15 +46,7 @@ type stand struct {
 func newStand(t testing.TB, places ...int) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t)}
-	for _, path := range []string{root + "/manifests/crds", root + "/manifests/rbac/coscheduling.yaml"} {
-		objects, err := localcluster.ReadObjects(path)
-		if err == nil {
-			err = s.CreateObjects(t.Context(), objects...)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.CreateFrom(t, root+"/manifests/crds", root+"/manifests/rbac/coscheduling.yaml")
 	t.Cleanup(func() {
 		s.Kubectl(t, context.Background(), "delete", "podgroups", "--all", "--all-namespaces")
 	})
@@ -90,16 +82,8 @@ func (s *stand) start(t testing.TB) {
 // createGroup creates a PodGroup; more are further lines of its spec or metadata.
 func (s *stand) createGroup(t testing.TB, name string, minMember int, spec, annotations string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "group.yaml")
-	cluster.Write(t, file, fmt.Sprintf("apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\n"+
+	s.Create(t, fmt.Sprintf("apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\n"+
 		"metadata: {name: %s, namespace: default, annotations: {%s}}\nspec: {minMember: %d%s}\n", name, annotations, minMember, spec))
-	objects, err := localcluster.ReadObjects(file)
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // pod describes a pod that takes a place, of a gang or of none.

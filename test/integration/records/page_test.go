@@ -394,13 +394,7 @@ func (s *stand) browse(t *testing.T) *browser {
 func (s *stand) readerToken(t *testing.T) string {
 	t.Helper()
 	reader := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "reader"}
-	objects, err := localcluster.ReadObjects(root + "/manifests/examples/records/read-scheduling-records.yaml")
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.CreateFrom(t, root+"/manifests/examples/records/read-scheduling-records.yaml")
 	s.CreateAccount(t, reader, rbacv1.RoleRef{Kind: "ClusterRole", Name: "read-scheduling-records"},
 		rbacv1.RoleRef{Kind: "ClusterRole", Name: "ask-scheduling-what-if"})
 	for path, verb := range map[string]string{"/scheduling/pods": "get", "/scheduling/what-if": "post"} {

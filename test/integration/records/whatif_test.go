@@ -147,13 +147,7 @@ func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 // TestWhoMayAsk checks that dry runs have their own permission.
 func TestWhoMayAsk(t *testing.T) {
 	s := newStand(t)
-	objects, err := localcluster.ReadObjects(root + "/manifests/examples/records/read-scheduling-records.yaml")
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.CreateFrom(t, root+"/manifests/examples/records/read-scheduling-records.yaml")
 	reader := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "only-reads"}
 	asker := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "asks"}
 	s.CreateAccount(t, reader, rbacv1.RoleRef{Kind: "ClusterRole", Name: "read-scheduling-records"})
@@ -229,9 +223,7 @@ func TestManyAsk(t *testing.T) {
 // TestStandby sends requests to the standby, and continues after the leader has died.
 func TestStandby(t *testing.T) {
 	s := newStand(t)
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-		"leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n"+
+	file := cluster.WriteConfig(t, "leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n"+
 		"profiles: [{schedulerName: two}]\n")
 	program := cluster.Program(t, "KUBE_SCHEDULER")
 	leader := s.StartScheduler(t, program, file, localcluster.WithLeaderElection(), localcluster.WithName("leader"))

@@ -5,7 +5,6 @@ package scenarios
 import (
 	"flag"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -118,9 +117,6 @@ func (s *stand) apply(t *testing.T, name string) {
 // floodConfig writes the configuration of a scheduler with profiles, and returns its path.
 func floodConfig(t *testing.T, profiles ...string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "scheduler.yaml")
-	cluster.Write(t, file, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-		"clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s\n",
+	return cluster.WriteConfig(t, fmt.Sprintf("clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s\n",
 		*floodQPS, 2**floodQPS, strings.Join(profiles, "\n  - schedulerName: ")))
-	return file
 }

@@ -120,9 +120,7 @@ func (s *stand) startScheduler(t *testing.T, config string) *localcluster.Schedu
 	t.Helper()
 	file := examples + config
 	if config == "" {
-		file = filepath.Join(t.TempDir(), "scheduler.yaml")
-		cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-			"profiles:\n  - schedulerName: default-scheduler\n")
+		file = cluster.WriteConfig(t, "profiles:\n  - schedulerName: default-scheduler\n")
 	}
 	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
 }

@@ -33,18 +33,9 @@ var (
 // gang wait while that one is retried: make bench NAME=gangs.
 func BenchmarkGang(b *testing.B) {
 	s := &stand{Cluster: shared.Get(b)}
-	create := func(path string) {
-		objects, err := localcluster.ReadObjects(path)
-		if err == nil {
-			err = s.CreateObjects(b.Context(), objects...)
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 	const root = "../../../manifests/"
-	create(root + "crds")
-	create(root + "rbac/coscheduling.yaml")
+	s.CreateFrom(b, root+"crds")
+	s.CreateFrom(b, root+"rbac/coscheduling.yaml")
 	b.Cleanup(func() { s.Kubectl(b, context.Background(), "delete", "podgroups", "--all") })
 	var nodes []*corev1.Node
 	for i := range *gangNodes {

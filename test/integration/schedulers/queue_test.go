@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -54,8 +53,7 @@ func measureQueue(b *testing.B, count int) {
 		}})
 	}
 	s.CreateNodes(b, nodes...)
-	config := filepath.Join(b.TempDir(), "scheduler.yaml")
-	cluster.Write(b, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nclientConnection: {qps: 1000, burst: 2000}\n")
+	config := cluster.WriteConfig(b, "clientConnection: {qps: 1000, burst: 2000}\n")
 	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.WithName("scheduler"),
 		localcluster.WithFlags(strings.Fields(os.Getenv("SCHEDULER_FLAGS"))...))
 

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -56,7 +55,6 @@ func measure(b *testing.B, qps, count int, pools bool) {
 		}})
 	}
 	s.CreateNodes(b, nodes...)
-	folder := b.TempDir()
 	var processes []string
 	for i := range count {
 		profile := "\n"
@@ -64,9 +62,7 @@ func measure(b *testing.B, qps, count int, pools bool) {
 			profile = strings.Replace(stockPool, "[stock]", fmt.Sprintf(`["%d"]`, i), 1)
 		}
 		name := fmt.Sprintf("scheduler-%d", i)
-		config := filepath.Join(folder, name+".yaml")
-		cluster.Write(b, config, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-			"clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s%s", qps, 2*qps, name, profile))
+		config := cluster.WriteConfig(b, fmt.Sprintf("clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s%s", qps, 2*qps, name, profile))
 		s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.WithName(name))
 		processes = append(processes, name)
 	}

@@ -78,7 +78,6 @@ type stand struct {
 	// arrived counts the pods that came.
 	arrived atomic.Int64
 	groups  dynamic.ResourceInterface
-	config  string
 }
 
 func TestSoak(t *testing.T) {
@@ -103,16 +102,8 @@ func newStand(t *testing.T) *stand {
 			t.Error(err)
 		}
 	})
-	s := &stand{Cluster: &cluster.Cluster{ControlPlane: plane}, config: t.TempDir()}
-	for _, path := range []string{cluster.CRDs(t, root), root + "/manifests/rbac/coscheduling.yaml"} {
-		objects, err := localcluster.ReadObjects(path)
-		if err == nil {
-			err = s.CreateObjects(t.Context(), objects...)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := &stand{Cluster: &cluster.Cluster{ControlPlane: plane}}
+	s.CreateFrom(t, cluster.CRDs(t, root), root+"/manifests/rbac/coscheduling.yaml")
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
@@ -205,8 +196,7 @@ func newPod(kind string, i int) *corev1.Pod {
 // run starts a scheduler with a part of a configuration.
 func (s *stand) run(t *testing.T, program, name, config string, flags ...string) *localcluster.Scheduler {
 	t.Helper()
-	file := filepath.Join(s.config, name+".yaml")
-	cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nclientConnection: {qps: 1000, burst: 2000}\n"+config)
+	file := cluster.WriteConfig(t, "clientConnection: {qps: 1000, burst: 2000}\n"+config)
 	return s.StartScheduler(t, cluster.Program(t, program), file, localcluster.WithName(name), localcluster.WithFlags(flags...))
 }
 
@@ -241,14 +231,9 @@ func (s *stand) usage(t *testing.T, scheduler *localcluster.Scheduler, name stri
 		pending := s.Usage(t, scheduler).Pending
 		return cluster.Unless(pending == 0, "%v pods are in it", pending)
 	})
-	cluster.AwaitFor(t, patience, "a heap profile", func() error {
-		profile, err := s.Get(t.Context(), scheduler.URL()+"/debug/pprof/heap?gc=1")
-		if err == nil {
-			cluster.Write(t, filepath.Join(os.Getenv("RESULTS"), "soak-"+name+".pprof"), string(profile))
-		}
-		return err
-	})
-	return s.Usage(t, scheduler)
+	u, profile := s.UsageAfterCollection(t, scheduler, patience)
+	cluster.Write(t, filepath.Join(os.Getenv("RESULTS"), "soak-"+name+".pprof"), string(profile))
+	return u
 }
 
 // churn compares what two schedulers hold after five minutes, or half of the duration, and in the end.
@@ -289,7 +274,7 @@ func (s *stand) compare(t *testing.T, at time.Duration, schedulers map[string]*l
 		before, known := first[name]
 		if !known {
 			first[name] = now
-		} else if now.Heap > 1.05*before.Heap+5e6 || now.Goroutines > before.Goroutines+20 || now.Files > before.Files+10 {
+		} else if !now.Within(before, 1.05, 5e6, 20, 10) {
 			t.Errorf("%s grows: from %+v to %+v; next: go tool pprof -diff_base with the profiles in %s", name, before, now, os.Getenv("RESULTS"))
 		}
 	}
