@@ -15,8 +15,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/mod/module"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -141,10 +139,7 @@ func decides(t *testing.T, scheduler, config string) {
 	c.StartScheduler(t, scheduler, config)
 	c.AwaitBound(t, c.CreatePod(t, localcluster.NewPod("of-the-tenant", "")))
 	const elsewhere = "of-no-tenant"
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}
-	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	c.Create(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+elsewhere+"}}")
 	other := localcluster.NewPod("other", "")
 	other.Namespace = elsewhere
 	c.CreatePod(t, other)

@@ -63,7 +63,7 @@ func TestGangsOfSchedulerPluginsRunAsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t)
-			s.createPriority(t, "important")
+			s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 			s.CreateNodes(t, &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "node"},
 				Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{

@@ -66,11 +66,8 @@ func (f *flooded) run(t *testing.T, cpu string, waits bool) {
 		s.CreateNodes(t, newNode(fmt.Sprintf("node-%d", number), ""))
 	}
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), floodConfig(t, corev1.DefaultSchedulerName, "shop"))
-	batch := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
-	if _, err := s.Client().CoreV1().Namespaces().Create(t.Context(), batch, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	flood, pod := newPod(batch.Name, "flood", ""), newPod(corev1.NamespaceDefault, "shop", "shop")
+	s.Create(t, "{apiVersion: v1, kind: Namespace, metadata: {name: batch}}")
+	flood, pod := newPod("batch", "flood", ""), newPod(corev1.NamespaceDefault, "shop", "shop")
 	flood.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
 	f.prepare(t, s, flood, pod)
 	began, refused := time.Now(), 0
