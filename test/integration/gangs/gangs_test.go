@@ -52,10 +52,7 @@ func newStand(t testing.TB, places ...int) *stand {
 	for i, cpus := range places {
 		s.CreateNodes(t, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i)}},
-			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-				corev1.ResourceCPU: *resource.NewQuantity(int64(cpus), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("640Gi"),
-				corev1.ResourcePods: resource.MustParse("110"),
-			}},
+			Status:     corev1.NodeStatus{Allocatable: cluster.Resources(fmt.Sprint(cpus), "640Gi", "110")},
 		})
 	}
 	return s
@@ -224,9 +221,7 @@ func TestPodsThatAreBeingDeletedDoNotCount(t *testing.T) {
 	// Nothing ends its pods, as KWOK does on the other nodes.
 	_, err := s.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "bare"},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110"),
-		}},
+		Status:     corev1.NodeStatus{Allocatable: cluster.Resources("8", "64Gi", "110")},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -311,10 +306,10 @@ func TestAPodGroupComesLaterAndGoes(t *testing.T) {
 	s.Kubectl(t, t.Context(), "delete", "podgroup", "red")
 	s.CreatePod(t, pod("red-2", "red"))
 	s.AwaitBound(t, s.CreatePod(t, pod("alone", "")))
-	s.Await(t, "the new pod to be refused", func() error {
-		later, err := s.Pod(t, corev1.NamespaceDefault, "red-2")
-		return cluster.Unless(err == nil && cluster.WhyPending(later) == "the pod's PodGroup does not exist", "%v: %s", err, cluster.WhyPending(later))
-	})
+	const absent = "the pod's PodGroup does not exist"
+	if why := s.AwaitPending(t, corev1.NamespaceDefault, "red-2", absent); why != absent {
+		t.Errorf("the new pod waits because: %s", why)
+	}
 	if bound := len(s.nodes(t, "red")); bound != 2 {
 		t.Errorf("%d pods of the gang are bound, want the first 2", bound)
 	}
@@ -333,11 +328,7 @@ func TestTwoSchedulersHaveTheirOwnGangs(t *testing.T) {
 	s.awaitBoundGang(t, "blue", 2)
 	s.createMembers(t, "red", 2, 2, nil)
 	for _, name := range []string{"red-2", "red-3"} {
-		s.Await(t, name+" to be refused", func() error {
-			member, err := s.Pod(t, corev1.NamespaceDefault, name)
-			return cluster.Unless(err == nil && strings.Contains(cluster.WhyPending(member), "those with another schedulerName only count when they are bound"),
-				"%v: %s", err, cluster.WhyPending(member))
-		})
+		s.AwaitPending(t, corev1.NamespaceDefault, name, "those with another schedulerName only count when they are bound")
 	}
 	if bound := len(s.nodes(t, "red")); bound > 0 {
 		t.Errorf("%d pods of the gang with two schedulers are bound", bound)

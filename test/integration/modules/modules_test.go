@@ -93,20 +93,3 @@ func (s *stand) pods(t *testing.T, namespace string) map[string]*corev1.Pod {
 	}
 	return pods
 }
-
-// awaitRefused waits until the scheduler has found no node for a pod, and returns its message.
-func (s *stand) awaitRefused(t *testing.T, namespace, name string) (why string) {
-	t.Helper()
-	s.Await(t, "the pod "+namespace+"/"+name+" to be refused", func() error {
-		pod, err := s.Pod(t, namespace, name)
-		if err != nil {
-			return err
-		}
-		if pod.Spec.NodeName != "" {
-			t.Fatalf("pod %s/%s is bound to %s, want it refused", namespace, name, pod.Spec.NodeName)
-		}
-		why = cluster.WhyPending(pod)
-		return cluster.Unless(why != "", "nothing is said about it")
-	})
-	return why
-}

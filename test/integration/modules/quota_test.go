@@ -77,7 +77,7 @@ func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 	more := newPod("borrower", "wants-more", "1")
 	more.Spec.PriorityClassName = "important"
 	s.CreatePod(t, more)
-	s.awaitRefused(t, more.Namespace, more.Name)
+	s.AwaitPending(t, more.Namespace, more.Name, "")
 	if left := s.pods(t, "owner"); len(left) != 4 {
 		t.Errorf("%d pods of the owner are left, want 4", len(left))
 	}
@@ -137,7 +137,7 @@ func (s *stand) expectRoom(t *testing.T, namespace string, room int) {
 		s.place(t, namespace, fmt.Sprint("fits-", i))
 	}
 	s.CreatePod(t, newPod(namespace, "one-too-many", "1"))
-	if why := s.awaitRefused(t, namespace, "one-too-many"); !strings.Contains(why, "ElasticQuota") {
+	if why := s.AwaitPending(t, namespace, "one-too-many", ""); !strings.Contains(why, "ElasticQuota") {
 		t.Errorf("one pod more is refused: %s, want it to be by the quota", why)
 	}
 }

@@ -176,7 +176,7 @@ func (s *stand) restart(t *testing.T) {
 		}
 	}
 	s.CreatePod(t, pod("more", asked))
-	s.awaitPending(t, "more", rejected)
+	s.AwaitPending(t, corev1.NamespaceDefault, "more", rejected)
 	s.deletePods(t, "metadata.name=more")
 }
 
@@ -188,7 +188,7 @@ func (s *stand) preemption(t *testing.T) {
 		s.CreatePod(t, pod)
 	}
 	s.AwaitBound(t, urgent)
-	s.awaitPending(t, "large", rejected)
+	s.AwaitPending(t, corev1.NamespaceDefault, "large", rejected)
 	pods, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +210,7 @@ func (s *stand) copied(t *testing.T) {
 	bad := pod("copied", asked)
 	delete(bad.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU)
 	s.CreatePod(t, bad)
-	s.awaitPending(t, "copied", `the pod asks for overcommit.scheduler/millicpu and requests CPU: write cpu: "0" in the requests of each container`)
+	s.AwaitPending(t, corev1.NamespaceDefault, "copied", `the pod asks for overcommit.scheduler/millicpu and requests CPU: write cpu: "0" in the requests of each container`)
 	s.deletePods(t, "metadata.name=copied")
 }
 
@@ -242,7 +242,7 @@ func (s *stand) stops(t *testing.T) {
 	s.awaitStates(t, map[string]int{"unmeasured": nodes})
 	s.deletePods(t, "metadata.name=urgent")
 	s.CreatePod(t, pod("unlucky", asked))
-	s.awaitPending(t, "unlucky", fmt.Sprintf("0/%d nodes are available: %[1]d node(s) had no recent measurement of CPU use.", nodes))
+	s.AwaitPending(t, corev1.NamespaceDefault, "unlucky", fmt.Sprintf("0/%d nodes are available: %[1]d node(s) had no recent measurement of CPU use.", nodes))
 	sum := int64(0)
 	for _, node := range s.page(t) {
 		sum += node.UsedMilliCPU
@@ -259,15 +259,6 @@ func (s *stand) deletePods(t *testing.T, selector string) {
 		metav1.ListOptions{FieldSelector: selector}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// awaitPending waits for the text that says why a pod is pending.
-func (s *stand) awaitPending(t *testing.T, name, want string) {
-	t.Helper()
-	s.Await(t, name+" to be rejected", func() error {
-		seen, err := s.Pod(t, corev1.NamespaceDefault, name)
-		return cluster.Unless(err == nil && strings.Contains(cluster.WhyPending(seen), want), "%v: %s", err, cluster.WhyPending(seen))
-	})
 }
 
 // node is a node of the page.

@@ -155,9 +155,7 @@ func (s *stand) deletePod(ctx context.Context, name string) error {
 // newNode describes a node in one of three zones, with a label that no other node has.
 func newNode(kind string, i int) *corev1.Node {
 	name := fmt.Sprintf("%s-%d", kind, i)
-	resources := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
+	resources := cluster.Resources("8", "32Gi", "110")
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3), "serial": name,
