@@ -23,10 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/workqueue"
@@ -53,6 +50,7 @@ const (
 	// node comes.
 	block, gang = 100, 5
 	groupLabel  = "pod-group.scheduling.sigs.k8s.io"
+	podGroups   = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
 	// patience is for a large cluster on a busy machine.
 	patience = 15 * time.Minute
 )
@@ -77,7 +75,6 @@ type stand struct {
 	changing sync.Mutex
 	// arrived counts the pods that came.
 	arrived atomic.Int64
-	groups  dynamic.ResourceInterface
 }
 
 func TestSoak(t *testing.T) {
@@ -109,9 +106,6 @@ func newStand(t *testing.T) *stand {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	s.groups = dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{
-		Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Resource: "podgroups",
-	}).Namespace(metav1.NamespaceDefault)
 	config.ContentType = runtime.ContentTypeProtobuf
 	s.client = kubernetes.NewForConfigOrDie(config)
 
@@ -126,6 +120,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
+// parallel does something count times, and fails the test at an error.
 func (s *stand) parallel(t *testing.T, count int, do func(i int) error) {
 	t.Helper()
 	workqueue.ParallelizeUntil(t.Context(), 32, count, func(i int) {
@@ -288,7 +283,7 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 		}
 	}
 	over := i - arrivals*int(lifetime.Seconds())
-	pod, number, past := newPod("new", i), i/block, over/block
+	pod, number, past, groups := newPod("new", i), i/block, over/block, s.Client().CoreV1().RESTClient()
 	if i%4 < 2 {
 		pod.Spec.SchedulerName = "load"
 	}
@@ -297,11 +292,11 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 		node := newNode("empty", number)
 		node.Spec.Taints = []corev1.Taint{{Key: "empty", Effect: corev1.TaintEffectNoSchedule}}
 		check(s.createNode(ctx, node))
-		_, err := s.groups.Create(ctx, newGroup(number), metav1.CreateOptions{})
-		check(err)
+		check(groups.Post().AbsPath(podGroups).SetHeader("Content-Type", "application/json").Body(fmt.Appendf(nil,
+			`{"apiVersion":"scheduling.sigs.k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"gang-%d"},"spec":{"minMember":%d}}`, number, gang)).Do(ctx).Error())
 		if past > 0 {
 			check(s.client.CoreV1().Nodes().Delete(ctx, fmt.Sprint("empty-", past-1), metav1.DeleteOptions{}))
-			check(s.groups.Delete(ctx, fmt.Sprint("gang-", past-1), metav1.DeleteOptions{}))
+			check(groups.Delete().AbsPath(podGroups, fmt.Sprint("gang-", past-1)).Do(ctx).Error())
 		}
 	case in <= gang:
 		pod.Labels[groupLabel], pod.Spec.SchedulerName = fmt.Sprint("gang-", number), "gang"
@@ -313,13 +308,6 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 	if over >= 0 {
 		check(s.deletePod(ctx, fmt.Sprint("new-", over)))
 	}
-}
-
-func newGroup(number int) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": fmt.Sprint("gang-", number)}, "spec": map[string]any{"minMember": int64(gang)},
-	}}
 }
 
 // update changes a node's status, with images that no node had before.
