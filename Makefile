@@ -34,8 +34,8 @@ export REGISTRY ?=
 # For `make release`: the file of an SSH key that signs it. For `make rebuild-check`: a release bundle.
 export SIGN_KEY ?=
 export BUNDLE ?=
-# The number of nodes: by default 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench`, `make soak`
-# and `make measure-plugins`; and the pods and the configuration of `make run`.
+# The number of nodes: by default 5 for `make run`, and for `make bench` as scripts/bench.sh has it; and the pods and the
+# configuration of `make run`.
 export NODES ?=
 export PODS ?= 10
 export CONFIG ?= manifests/config/my-scheduler.yaml
@@ -147,17 +147,9 @@ remove-module: ## Remove plugins of another project: make remove-module MODULE=p
 export-patch: ## Write the current commit of _output/kubernetes as a folder of patches/: PATCH=0400-what-it-does
 	@bash scripts/export-patch.sh
 
-.PHONY: bisect
-bisect: ## Find the first patch with which a command fails in the tree: make bisect TEST='go test ./pkg/scheduler/…' (FROM=)
-	@bash scripts/bisect.sh
-
 .PHONY: rebase-report
 rebase-report: ## Print how each patch applies to another release: UPSTREAM=v1.23.4, or CHECKOUT=<a git checkout of any>
 	@bash scripts/rebase-report.sh
-
-.PHONY: releases
-releases: tree ## Write docs/releases.md: the series on every release of 1.23 (about an hour; ORACLE=, DURATION=)
-	@bash scripts/releases.sh
 
 .PHONY: update
 update: ## Update all generated files
@@ -204,52 +196,8 @@ oracle: tree ## Compare placements with stock Kubernetes' on generated clusters 
 	@bash scripts/oracle.sh
 
 .PHONY: bench
-bench: tree ## Compare the cost of a decision in stock Kubernetes and here (BENCHMARK= NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+bench: tree $(if $(filter cluster schedulers queue gangs soak,$(NAME)),binary) $(if $(filter gangs simulate,$(NAME)),simulate) ## Measure: NAME=decisions|patches|records|plugins|memory|cluster|schedulers|queue|gangs|simulate|soak (scripts/bench.sh has the variables)
 	@bash scripts/bench.sh
-
-.PHONY: bench-patches
-bench-patches: tree ## Measure the gain of each speed patch (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
-	@bash scripts/bench-patches.sh
-
-.PHONY: bench-records
-bench-records: tree ## Measure the cost of decision records (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
-	@bash scripts/bench-records.sh
-
-.PHONY: bench-memory
-bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (NODES=)
-	@bash scripts/bench-memory.sh
-
-.PHONY: bench-cluster
-bench-cluster: binary ## Compare both end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)
-	@bash scripts/bench-cluster.sh
-
-.PHONY: bench-schedulers
-bench-schedulers: binary ## Measure the throughput of one, two and three schedulers at once, stock and ours (ROUNDS=)
-	@bash scripts/bench-schedulers.sh Throughput
-
-.PHONY: bench-queue
-bench-queue: binary ## Measure how long a pod that fits waits among 5,000 that do not, stock and ours (ROUNDS=)
-	@bash scripts/bench-schedulers.sh Queue
-
-.PHONY: bench-gangs
-bench-gangs: binary simulate ## Measure gangs, here and at an earlier commit (BEFORE= LIMIT= SEED= ONLY=)
-	@bash scripts/bench-gangs.sh
-
-.PHONY: bench-overcommit
-bench-overcommit: ## Compare the predictors of Overcommit and other formulas in the simulator, and draw the chart (TRACES=)
-	@bash scripts/bench-overcommit.sh
-
-.PHONY: bench-simulate
-bench-simulate: simulate ## Measure the simulator: pods per second, memory, questions (TRACES= ONLY=)
-	@bash scripts/bench-simulate.sh
-
-.PHONY: soak
-soak: binary ## Time a start with 150,000 pods, then check that nothing grows while pods come and go (DURATION=1h NODES= ROUNDS=)
-	@bash scripts/soak.sh
-
-.PHONY: measure-plugins
-measure-plugins: tree ## Time a decision at 5,000 nodes, with and without each plugin
-	@bash scripts/measure-plugins.sh
 
 ##@ Other
 

@@ -18,8 +18,8 @@ fi
 # Only what this project makes: OUTPUT may be a folder that holds other things as well.
 cd "$OUTPUT"
 [[ ! -d .downloads ]] || chmod -R u+w .downloads
-rm -rf kubernetes upstream bin tools release-images control base-images release e2e test bench bench-cluster oracle home version.sh version.sh.new \
-  patches .source .patching .patching.log .registry .releases.log .verify.log .patches.* .generated.* .applies.* .bisect.* .docker.* .buildx.* .apt.lock apt.log .lock \
+rm -rf kubernetes upstream bin tools release-images control base-images release e2e test bench bisect oracle home version.sh version.sh.new \
+  patches .source .patching .patching.log .registry .verify.log .patches.* .generated.* .applies.* .docker.* .buildx.* .apt.lock apt.log .lock \
   .downloads downloads.tar downloads.tar.new crds
 cd "$ROOT"
 rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT also contains other files; they are kept"

@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # What the scripts share that test and measure the patched tree as a Go module, or compare stock Kubernetes with it: one
-# test package, compiled with each, with the same Go and flags; and the table of what both measured. Sourced after
-# environment.sh.
+# test package, compiled with each, with the same Go and flags. Sourced after environment.sh.
 
 # use_tree NAME MODULE [TREE]: NAME.mod, with which the Go module MODULE is compiled with the patched Kubernetes in TREE,
 # and with the plugins of other projects that it carries; or with stock Kubernetes at VERSION. NAME.overlay.json
@@ -40,7 +39,7 @@ use_tree() {
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {
     printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
-    # The trees of bench-patches have no records yet.
+    # The trees of `make bench NAME=patches` have no records yet.
     if [[ -e $kubernetes/pkg/scheduler/records.go ]]; then
       printf '"%s": "%s"\n' "$inprocess/decision/whatif.go" "$inprocess/decision/testdata/whatif.go"
       [[ ! -d $name.modules/sigs.k8s.io/scheduler-plugins ]] || for file in "$inprocess"/*/testdata/*_test.go; do
@@ -67,50 +66,4 @@ compile_both() {
   mkdir -p "$2"
   compile "$1" "$2/stock" "${3:-$ROOT/test/inprocess}" "${4:-}"
   compile "$1" "$2/fork" "${3:-$ROOT/test/inprocess}" "$TREE"
-}
-
-# measure_decisions NAME: NAME.test, a binary of test/inprocess/benchmark, once; what it measured goes to the end of NAME.txt.
-# The inputs of bench.sh say what.
-measure_decisions() {
-  "$1.test" -test.run='^$' -test.bench="^Benchmark${BENCHMARK:-Decision}\$/^shape=.*($SHAPES)" -test.benchtime="${DECISIONS}x" \
-    -test.timeout=0 -nodes="$NODES" -parallelism="$PARALLELISM" > "$1.log" 2>&1 ||
-    { cat "$1.log" >&2; fail "the benchmark of ${1##*/} failed" "read the output above"; }
-  grep -E '^(Benchmark|goos|goarch|pkg|cpu)' "$1.log" >> "$1.txt"
-}
-
-# medians STOCK FORK COLUMN…: rows of a table in Markdown, one for each benchmark of the two files, in Go's format. A
-# COLUMN is a unit, what its values are divided by, and how many decimals to print; and ratio, to print that as well.
-medians() {
-  local stock=$1 fork=$2
-  shift 2
-  awk -v columns="$(IFS=';'; printf '%s' "$*")" '
-    FNR == 1 { side++ }
-    /^Benchmark/ {
-      name = $1
-      sub(/^Benchmark[^\/]*\/([a-z]+=)?/, "", name); sub(/-[0-9]+$/, "", name); gsub(/\/[a-z]*=/, ", ", name)
-      if (!(name in seen)) { seen[name] = 1; order[++names] = name }
-      n = ++count[side, name]
-      for (i = 3; i < NF; i += 2) value[side, name, $(i + 1), n] = $i
-    }
-    function median(side, name, unit,    n, i, j, v, swap) {
-      n = count[side, name]
-      for (i = 1; i <= n; i++) {
-        v[i] = value[side, name, unit, i]
-        for (j = i; j > 1 && v[j] < v[j - 1]; j--) { swap = v[j]; v[j] = v[j - 1]; v[j - 1] = swap }
-      }
-      return (v[int((n + 1) / 2)] + v[int(n / 2) + 1]) / 2
-    }
-    END {
-      split(columns, column, ";")
-      for (k = 1; k <= names; k++) {
-        printf "| %s |", order[k]
-        for (c = 1; c in column; c++) {
-          split(column[c], part, " ")
-          stock = median(1, order[k], part[1]); fork = median(2, order[k], part[1])
-          printf " %.*f | %.*f |", part[3], stock / part[2], part[3], fork / part[2]
-          if (part[4]) { if (fork) printf " %.2f |", stock / fork; else printf " – |" }
-        }
-        printf "\n"
-      }
-    }' "$stock" "$fork"
 }

@@ -5,7 +5,6 @@
 package addmodule
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,8 +14,6 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/mod/module"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -141,21 +138,9 @@ func decides(t *testing.T, scheduler, config string) {
 	c.StartScheduler(t, scheduler, config)
 	c.AwaitBound(t, c.CreatePod(t, localcluster.NewPod("of-the-tenant", "")))
 	const elsewhere = "of-no-tenant"
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}
-	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	c.Create(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+elsewhere+"}}")
 	other := localcluster.NewPod("other", "")
 	other.Namespace = elsewhere
 	c.CreatePod(t, other)
-	c.Await(t, "the other pod to be refused", func() error {
-		seen, err := c.Pod(t, other.Namespace, other.Name)
-		if err != nil {
-			return err
-		}
-		if why := cluster.WhyPending(seen); seen.Spec.NodeName != "" || !strings.Contains(why, "the pod is of no tenant") {
-			return fmt.Errorf("it is on the node %q, and says %q", seen.Spec.NodeName, why)
-		}
-		return nil
-	})
+	c.AwaitPending(t, other.Namespace, other.Name, "the pod is of no tenant")
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 
 	"kube-scheduler-fork/build/logtail"
 )
@@ -96,6 +97,31 @@ func (c *Cluster) AwaitBound(t testing.TB, pod *corev1.Pod) string {
 		return nil
 	})
 	return node
+}
+
+// AwaitPending waits until the scheduler has a message about a pod with some words, and returns it. It fails the test if the
+// pod is bound.
+func (c *Cluster) AwaitPending(t testing.TB, namespace, name, words string) (why string) {
+	t.Helper()
+	c.Await(t, "the pod "+namespace+"/"+name+" to wait because: "+words, func() error {
+		seen, err := c.Pod(t, namespace, name)
+		if err != nil {
+			return err
+		}
+		if seen.Spec.NodeName != "" {
+			t.Fatalf("the pod %s/%s is bound to %s", namespace, name, seen.Spec.NodeName)
+		}
+		why = WhyPending(seen)
+		return Unless(why != "" && strings.Contains(why, words), "the message is %q", why)
+	})
+	return why
+}
+
+// Resources returns amounts of CPU and memory, and a number of pods.
+func Resources(cpu, memory, pods string) corev1.ResourceList {
+	return corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory), corev1.ResourcePods: resource.MustParse(pods),
+	}
 }
 
 // WhyPending returns the scheduler's message about a pod that is not bound.

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // Program returns the value of an environment variable that names a program. It fails the test if the variable is
@@ -41,5 +43,35 @@ func Write(t testing.TB, file, content string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// WriteConfig writes a scheduler's configuration with fields, or with none, and returns its path.
+func WriteConfig(t testing.TB, fields string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+fields)
+	return file
+}
+
+// Create creates the objects of manifests in YAML.
+func (c *Cluster) Create(t testing.TB, manifests string) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	Write(t, file, manifests)
+	c.CreateFrom(t, file)
+}
+
+// CreateFrom creates the objects of files and directories.
+func (c *Cluster) CreateFrom(t testing.TB, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		objects, err := localcluster.ReadObjects(path)
+		if err == nil {
+			err = c.CreateObjects(t.Context(), objects...)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -29,6 +29,20 @@ func NewPrometheus(t testing.TB) *Prometheus {
 	return p
 }
 
+// ServeLoads starts a Prometheus, the program of the variable PROMETHEUS, with the load of the fake nodes, at a URL.
+func (c *Cluster) ServeLoads(t testing.TB, endpoint string) {
+	t.Helper()
+	prometheus, err := c.StartPrometheus(t.Context(), Program(t, "PROMETHEUS"), endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := prometheus.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // FreeAddress returns an address of a host with a port that is free at the moment.
 func FreeAddress(t testing.TB, host string) string {
 	t.Helper()

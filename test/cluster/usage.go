@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"kube-scheduler-fork/build/localcluster"
 )
@@ -33,6 +34,33 @@ func (c *Cluster) Usage(t testing.TB, scheduler *localcluster.Scheduler) (u Usag
 				}
 			}
 		}
+	}
+	return u
+}
+
+// UsageAfterCollection is Usage after a garbage collection, and returns the heap profile, too. A busy API server or
+// scheduler has time until patience is over.
+func (c *Cluster) UsageAfterCollection(t testing.TB, scheduler *localcluster.Scheduler, patience time.Duration) (Usage, []byte) {
+	t.Helper()
+	var profile []byte
+	AwaitFor(t, patience, "a heap profile", func() (err error) {
+		profile, err = c.Get(t.Context(), scheduler.URL()+"/debug/pprof/heap?gc=1")
+		return err
+	})
+	return c.Usage(t, scheduler), profile
+}
+
+// Within reports whether a scheduler holds little more than before: at most factor times the heap and some bytes, and some
+// goroutines and files.
+func (u Usage) Within(before Usage, factor, bytes, goroutines, files float64) bool {
+	return u.Heap <= factor*before.Heap+bytes && u.Goroutines <= before.Goroutines+goroutines && u.Files <= before.Files+files
+}
+
+// Least returns the least of each value of several moments: garbage is in the others.
+func Least(of []Usage) Usage {
+	u := of[0]
+	for _, other := range of {
+		u = Usage{Heap: min(u.Heap, other.Heap), Goroutines: min(u.Goroutines, other.Goroutines), Files: min(u.Files, other.Files)}
 	}
 	return u
 }

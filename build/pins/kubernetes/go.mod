@@ -1,4 +1,4 @@
-// Kubernetes' own requirements, for the comparison with upstream's scheduler_perf (scripts/bench-cluster.sh), which is
+// Kubernetes' own requirements, for the comparison with upstream's scheduler_perf (make bench NAME=cluster), which is
 // compiled with the released and with the patched tree. A module of its own: its requirements never meet those of the
 // Kubernetes client in ../../go.mod. The release is that of ../../../upstream.version.
 module kube-scheduler-fork/build/pins/kubernetes

@@ -3,16 +3,10 @@
 package overcommit
 
 import (
-	"archive/tar"
-	"compress/gzip"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -21,14 +15,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
-
-// parameters describe the generated use of CPU, in shares of a pod's request if nothing else is said.
-const parameters = `nodes of 16 cores, full by requests of 4, 2, 1 and 0.5 cores
-services: 20; mean use log-normal, median 0.35, deviation 0.5, from 0.05 to 0.9; by day 0.1 to 0.6 of the mean, highest at 14:00 ± 2 h
-bursts of a service, of all its pods at once: 2 a day, 1.5 to 3 times, 20 min in the mean; of a pod: 4 a day, 1.5 to 4 times, 10 min
-noise of a pod: 0.15 of its use, correlated over 5 min; never above twice its request
-a quarter of the requests: jobs of 2 h in the mean (at least 10 min), which follow each other and use 0.4 to 1
-overcommitting pods: they use all of their 0.5 cores, for 30 min in the mean (5 min to 2 h); always 6 of them wait`
 
 const (
 	cores = 16
@@ -51,7 +37,16 @@ func amount(share float64) corev1.ResourceList {
 	return amounts[milli]
 }
 
-// generator makes pods from random numbers.
+// generator makes pods from random numbers. They use CPU in shares of their requests, if nothing else is said:
+//
+//   - Nodes of 16 cores are full by requests of 4, 2, 1 and 0.5 cores.
+//   - Pods of 20 services use a mean that is log-normal with the median 0.35 and the deviation 0.5, from 0.05 to 0.9, and
+//     by day 0.1 to 0.6 more and less, with the peak at 14:00 ± 2 h.
+//   - Bursts of a service, of all its pods at once: 2 a day, 1.5 to 3 times, for 20 min in the mean. Bursts of a pod: 4 a
+//     day, 1.5 to 4 times, 10 min. Noise of a pod: 0.15 of its use, correlated over 5 min. A pod never uses more than twice
+//     its request.
+//   - A quarter of the requests are jobs of 2 h in the mean, at least 10 min, which follow each other and use 0.4 to 1.
+//   - Overcommitting pods use all of their 0.5 cores, for 30 min in the mean (5 min to 2 h); 6 of them always wait.
 type generator struct {
 	*rand.Rand
 	length time.Duration
@@ -150,44 +145,6 @@ func (g generator) fill(nodes int, add func(name, node string, request float64),
 }
 
 func nodeName(number int) string { return fmt.Sprintf("node-%02d", number) }
-
-// recorded returns the ordinary pods of nodes, which use CPU as recorded containers used memory.
-func (g generator) recorded(nodes int, folder string) (pods []input.Event, err error) {
-	file, err := os.Open(filepath.Join(folder, "pod_memory_util_anon.tar.gz"))
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		return nil, err
-	}
-	archive := tar.NewReader(unzipped)
-	if _, err := archive.Next(); err != nil {
-		return nil, err
-	}
-	rows, err := csv.NewReader(archive).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	series := map[string][]float64{}
-	for _, row := range rows {
-		if share, err := strconv.ParseFloat(row[0], 64); err == nil {
-			series[row[2]] = append(series[row[2]], share)
-		}
-	}
-	var names []string
-	for name, shares := range series {
-		if len(shares) >= 24*60-10 {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return g.fill(nodes, func(name, node string, request float64) {
-		shares := series[names[g.IntN(len(names))]]
-		pods = append(pods, pod(name, node, request, 0, g.length, func(i int) float64 { return shares[i%len(shares)] }))
-	}, &pods), nil
-}
 
 // batch returns an overcommitting pod, and batchOf one that asks for thousandths of cores.
 func (g generator) batch(number int) *input.Workload {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package overcommit compares predictors of the plugin Overcommit, and other formulas, by the CPU that overcommitting
-// pods gain and the time in which a node has too little, on nodes that are full by requests. The simulator schedules in
-// virtual time, so each run gives the same figures.
+// Package overcommit compares predictors of the plugin Overcommit by the CPU that overcommitting pods gain and the time in
+// which a node has too little, on nodes that are full by requests. The simulator schedules in virtual time, so each run
+// has the same figures. docs/overcommit.md has the figures of all predictors and of other formulas.
 package overcommit
 
 import (
@@ -29,26 +29,34 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// traces is the variable with the folder of the recorded traces, which are not part of the project.
-const traces = "TRACES"
+// header is a configuration with what the runs need. Pods that wait are tried again once in half a minute.
+const header = `apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+podInitialBackoffSeconds: 30
+podMaxBackoffSeconds: 30
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: PrioritySort}, {name: DefaultBinder}, {name: Overcommit}], disabled: [{name: "*"}]}
+    preFilter: {enabled: [{name: NodeResourcesFit}, {name: NodeAffinity}]}
+    filter: {enabled: [{name: NodeResourcesFit}, {name: NodeAffinity}]}
+  pluginConfig:
+  - {name: NodeResourcesFit, args: {ignoredResourceGroups: [overcommit.scheduler]}}
+`
 
-// The workloads of runs, beside the generated one: ordinary pods that use CPU as recorded containers used memory, and a
-// small one to be calculated by hand.
-const (
-	recorded = "recorded"
-	byHand   = "by hand"
-)
-
-// run is one simulation.
+// run is one simulation of a predictor. ByHand has the small workload that can be calculated by hand, not the generated
+// one.
 type run struct {
-	Group, Name string
-	// Config is a KubeSchedulerConfiguration, and Formula one of the formulas, with its share.
-	Config, Formula string
-	Share           float64
-	Workload        string
-	Nodes           int
-	Length          time.Duration
-	Seed            uint64
+	Predictor string
+	Headroom  int
+	ByHand    bool
+	Nodes     int
+	Length    time.Duration
+	Seed      uint64
+}
+
+func (r run) config() string {
+	return header + fmt.Sprintf("  - {name: Overcommit, args: {%s, predictor: %s, headroomPercent: %d}}\n",
+		`prometheus: {endpoints: ["http://prometheus.invalid"]}`, r.Predictor, r.Headroom)
 }
 
 // outcome is the result of a run, in percent.
@@ -66,7 +74,7 @@ func TestMain(m *testing.M) {
 
 // do runs a simulation.
 func (r run) do() (o outcome, err error) {
-	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(r.Config), nil, nil)
+	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(r.config()), nil, nil)
 	if err != nil {
 		return o, err
 	}
@@ -79,23 +87,14 @@ func (r run) do() (o outcome, err error) {
 	}
 	g := generator{rand.New(rand.NewPCG(r.Seed, 0)), r.Length}
 	// The backlog is the same for all, whenever its pods are placed.
-	var pods []input.Event
-	backlog := generator{rand.New(rand.NewPCG(r.Seed, 1)), r.Length}.batch
-	switch r.Workload {
-	case recorded:
-		pods, err = g.recorded(r.Nodes, os.Getenv(traces))
-	case byHand:
+	pods, backlog := []input.Event(nil), generator{rand.New(rand.NewPCG(r.Seed, 1)), r.Length}.batch
+	if r.ByHand {
 		pods, backlog = g.byHand()
-	default:
+	} else {
 		pods = g.generate(r.Nodes)
 	}
-	if err != nil {
-		return o, err
-	}
 	s, err := replay.New(context.Background(), replay.Options{Config: config, Cluster: cluster, Seed: int64(r.Seed), NoPreemption: true,
-		Registry: frameworkruntime.Registry{
-			formulaName: (&formula{kind: r.Formula, share: r.Share}).new, overcommit.Name: overcommit.Factory(collector.New()),
-		}})
+		Registry: frameworkruntime.Registry{overcommit.Name: overcommit.Factory(collector.New())}})
 	if err != nil {
 		return o, err
 	}
@@ -141,19 +140,19 @@ func (r run) do() (o outcome, err error) {
 func (r run) start(t *testing.T) (o outcome) {
 	// Memory is cheaper here than collecting it.
 	if err := (replay.Process{Environment: []string{"GOGC=800"}}).Do(t.Context(), r, &o); err != nil {
-		t.Errorf("%s, seed %d: %v", r.Name, r.Seed, err)
+		t.Errorf("%s, seed %d: %v", r.Predictor, r.Seed, err)
 	}
 	return o
 }
 
-// simulate runs each of the runs with several seeds, and returns their outcomes by name and seed.
+// simulate runs each of the runs with several seeds, and returns their outcomes by predictor and seed.
 func simulate(t *testing.T, seeds int, runs []run) map[string][]outcome {
 	outcomes := map[string][]outcome{}
 	var all sync.WaitGroup
 	free := make(chan bool, runtime.NumCPU())
 	for _, r := range runs {
 		of := make([]outcome, seeds)
-		outcomes[r.Name] = of
+		outcomes[r.Predictor] = of
 		for seed := range seeds {
 			r := r
 			r.Seed = uint64(seed + 1)
@@ -175,21 +174,19 @@ func simulate(t *testing.T, seeds int, runs []run) map[string][]outcome {
 func TestMaximum(t *testing.T) {
 	var runs []run
 	for _, predictor := range []string{"Maximum", "NSigma", "Percentile"} {
-		r := predicted(predictor, 0)
-		r.Nodes, r.Length = studyNodes, studyLength
-		runs = append(runs, r)
+		runs = append(runs, run{Predictor: predictor, Nodes: 6, Length: 24 * time.Hour})
 	}
 	outcomes := simulate(t, 2, runs)
-	sum := func(r run) float64 { return outcomes[r.Name][0].Violated + outcomes[r.Name][1].Violated }
+	sum := func(r run) float64 { return outcomes[r.Predictor][0].Violated + outcomes[r.Predictor][1].Violated }
 	for _, r := range runs {
-		t.Logf("%s: %+v", r.Name, outcomes[r.Name])
+		t.Logf("%s: %+v", r.Predictor, outcomes[r.Predictor])
 		if sum(r) < sum(runs[0]) {
-			t.Errorf("%s violates more often than %s", runs[0].Name, r.Name)
+			t.Errorf("%s violates more often than %s", runs[0].Predictor, r.Predictor)
 		}
 	}
-	again := simulate(t, 1, runs[:1])[runs[0].Name][0]
-	if first := outcomes[runs[0].Name][0]; again != first || first.Gained == 0 {
-		t.Errorf("%s: got %+v, and then %+v with the same seed", runs[0].Name, first, again)
+	again := simulate(t, 1, runs[:1])[runs[0].Predictor][0]
+	if first := outcomes[runs[0].Predictor][0]; again != first || first.Gained == 0 {
+		t.Errorf("%s: got %+v, and then %+v with the same seed", runs[0].Predictor, first, again)
 	}
 }
 
@@ -200,8 +197,7 @@ func TestMaximum(t *testing.T) {
 // that lacks. So a pod with 2 cores is placed when that leaves 2, 4, 6 and 8 cores: after 36, 43.5, 51 and 58.5 minutes.
 // They stay: then 10 + 8 cores are wanted of 16.
 func TestByHand(t *testing.T) {
-	r := predicted("Maximum", 10)
-	r.Workload, r.Nodes, r.Length = byHand, 1, 4*time.Hour
+	r := run{Predictor: "Maximum", Headroom: 10, ByHand: true, Nodes: 1, Length: 4 * time.Hour}
 	got, late := r.start(t), 100*2./16/240 // Of a percent for each minute that a pod is late.
 	most := late * (4*240 - 36 - 43.5 - 51 - 58.5)
 	if got.Gained > most || got.Gained < most-late*4*2 {

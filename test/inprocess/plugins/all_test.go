@@ -260,7 +260,7 @@ const fiveResources = `{prometheus: {endpoints: [%q]}, resources: [{name: cpu, t
 
 // BenchmarkDecision times one decision of a scheduler with 5,000 nodes and a running pod on every fifth of them, with
 // the default profile alone and with one more plugin. Run each in its own process and a fixed number of times,
-// alternating (scripts/measure-plugins.sh), because every decision adds a pod.
+// alternating (make bench NAME=plugins), because every decision adds a pod.
 func BenchmarkDecision(b *testing.B) {
 	decision.Quiet(b)
 	benchmark(b, "default", nil, "")

@@ -284,6 +284,16 @@ func TestEveryExtensionPointIsLoggedOncePerCall(t *testing.T) {
 	if counts(calls)["QueueSort"] < 4 {
 		t.Errorf("%d comparisons of the five pods", counts(calls)["QueueSort"])
 	}
+	// Pods come in the order of priority; the preemptor, the first, is retried at the end.
+	cycles := map[string]string{}
+	for i, name := range []string{"preemptor", "choosing", "pinned", "unbindable", "huge", "preemptor"} {
+		cycles[fmt.Sprint(i+1)] = "secret-namespace/secret-" + name
+	}
+	for _, one := range calls {
+		if one["extensionPoint"] != "QueueSort" && cycles[one["cycle"]] != one["pod"] {
+			t.Errorf("a line about %s has the cycle %s, which is that of %s", one["pod"], one["cycle"], cycles[one["cycle"]])
+		}
+	}
 }
 
 func plus(a, b map[string]int) map[string]int {
@@ -326,36 +336,6 @@ func checkFields(t *testing.T, one call) {
 	}
 	if want := map[string]string{"PostFilter": "Unschedulable", "Bind": "Skip"}[one["extensionPoint"]]; one["status"] != want {
 		t.Errorf("status %q in %v, want %q", one["status"], one, want)
-	}
-}
-
-func TestLinesOfOneCycleShareItsNumber(t *testing.T) {
-	log := captureLog(t)
-	smallCluster(t, loggerConfiguration())
-	podOf, cyclesOf := make(map[string]string), make(map[string]map[string]bool)
-	for _, one := range lastCalls(t, log, 3) {
-		pod, number := one["pod"], one["cycle"]
-		if one["extensionPoint"] == "QueueSort" {
-			continue
-		}
-		if podOf[number] != "" && podOf[number] != pod {
-			t.Errorf("cycle %s is of both %s and %s", number, podOf[number], pod)
-		}
-		podOf[number] = pod
-		if cyclesOf[pod] == nil {
-			cyclesOf[pod] = make(map[string]bool)
-		}
-		cyclesOf[pod][number] = true
-	}
-	// Pods come in the order of priority; the preemptor, the first, is retried at the end.
-	want := map[string]string{"1": "preemptor", "2": "choosing", "3": "pinned", "4": "unbindable", "5": "huge", "6": "preemptor"}
-	for number, pod := range want {
-		if podOf[number] != "secret-namespace/secret-"+pod {
-			t.Errorf("cycle %s is of %s, want %s", number, podOf[number], pod)
-		}
-	}
-	if len(podOf) != len(want) {
-		t.Errorf("cycles of %v, want %v", podOf, want)
 	}
 }
 

@@ -7,14 +7,16 @@ package attacks
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -32,17 +34,74 @@ const (
 	descriptor = 1000
 	// patience limits an attack: on a busy machine, 10,000 handshakes take minutes.
 	patience = 10 * time.Minute
+	// enoughPods are bound during each attack: the second one was created after the first was bound.
+	enoughPods = 2
+	// dialers connect at the same time.
+	dialers = 32
 )
 
 var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
+// attack is what each of some connections does, when all of them are open. run returns an error if the server ends the
+// connection.
+type attack struct {
+	name, protocol string
+	connections    int
+	run            func(context.Context, *tls.Conn) error
+	// ends reports whether ours ends all connections; each of them makes it start at most goroutines.
+	ends        bool
+	goroutines  int
+	certificate *tls.Certificate
+}
+
+// attacks returns the attacks on a scheduler.
+func (s *stand) attacks(t *testing.T) []attack {
+	chain, err := longChain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []attack{
+		{name: "none"},
+		{"rapid reset of /healthz", "h2", 4, rapidReset("/healthz"), false, maxHandlers, nil},
+		// Each handler asks the API server, by another goroutine, whether the client may read it.
+		{"rapid reset of /metrics", "h2", 4, rapidReset("/metrics"), false, 2 * maxHandlers, nil},
+		{"CONTINUATION flood", "h2", 4, flood(endlessHeaders), true, 8, nil},
+		{"client certificates of 1 MB", "", 64, useCertificate, true, 4, chain},
+		{"slow headers", "http/1.1", 500, slowHeaders, true, 2, nil},
+		// Last, because Go returns their memory to the kernel late.
+		{"idle connections", "h2", 10_000, s.idle, false, 4, nil},
+	}
+}
+
+func TestAttacks(t *testing.T) {
+	var names []string
+	rows := map[string]string{}
+	for _, side := range []struct{ name, program string }{{"stock", "STOCK_SCHEDULER"}, {"ours", "KUBE_SCHEDULER"}} {
+		t.Run(side.name, func(t *testing.T) {
+			s := newStand(t, side.program)
+			for _, a := range s.attacks(t) {
+				if rows[a.name] == "" {
+					names = append(names, a.name)
+				}
+				t.Run(a.name, func(t *testing.T) { rows[a.name] += " " + s.measure(t, a, side.name == "ours") + " |" })
+			}
+		})
+	}
+	table := "peak of the memory, of goroutines, CPU time, bound pods, connections that the server ended:\n\n| attack | stock | ours |\n|---|---|---|\n"
+	for _, name := range names {
+		table += "| " + name + " |" + rows[name] + "\n"
+	}
+	t.Log(table)
+}
+
 // stand is a scheduler under attack.
 type stand struct {
 	*cluster.Cluster
 	scheduler *localcluster.Scheduler
-	target    target
+	address   string
+	tls       *tls.Config
 	// before is what the scheduler held before the first attack.
 	before cluster.Usage
 	// pods is the number of bound pods. During an attack, the slowest one was bound after slowest, and peak is the largest
@@ -52,76 +111,22 @@ type stand struct {
 	peak, highest float64
 }
 
-// attack is an attack, in rounds of connections. run makes a round, and returns how many connections the server ended.
-type attack struct {
-	name        string
-	run         func(context.Context) (int, error)
-	connections int
-	// ends reports whether ours ends all connections; each of them makes it start at most goroutines.
-	ends       bool
-	goroutines int
-}
-
-// attacks returns the attacks on a scheduler.
-func (t target) attacks() []attack {
-	return []attack{
-		{"none", t.none, 0, false, 0},
-		{"rapid reset of /healthz", t.rapidReset("/healthz"), resetConnections, false, maxHandlers},
-		// Each handler asks the API server, by another goroutine, whether the client may read it.
-		{"rapid reset of /metrics", t.rapidReset("/metrics"), resetConnections, false, 2 * maxHandlers},
-		{"CONTINUATION flood", t.continuationFlood, floodConnections, true, 8},
-		{"client certificates of 1 MB", t.longChains, chains, true, 4},
-		{"slow headers", t.slowHeaders, slowConnections, true, 2},
-		// Last, because Go returns their memory to the kernel late.
-		{"idle connections", t.idle, idleConnections, false, 4},
-	}
-}
-
-func TestAttacks(t *testing.T) {
-	rows := map[string]string{}
-	for _, side := range []struct{ name, program string }{{"stock", "STOCK_SCHEDULER"}, {"ours", "KUBE_SCHEDULER"}} {
-		t.Run(side.name, func(t *testing.T) {
-			s := newStand(t, side.program)
-			for _, a := range s.target.attacks() {
-				t.Run(a.name, func(t *testing.T) { rows[a.name] += " " + s.measure(t, a, side.name == "ours") + " |" })
-			}
-		})
-	}
-	var table strings.Builder
-	for _, a := range (target{}).attacks() {
-		fmt.Fprintf(&table, "| %s |%s\n", a.name, rows[a.name])
-	}
-	t.Logf("peak of the memory, of goroutines, CPU time, bound pods, connections that the server ended:\n\n| attack | stock | ours |\n|---|---|---|\n%s", &table)
-}
-
 func newStand(t *testing.T, program string) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t)}
 	s.AddNodes(t, 20)
-	config := filepath.Join(t.TempDir(), "config.yaml")
-	cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n")
-	s.scheduler = s.StartScheduler(t, cluster.Program(t, program), config)
+	s.scheduler = s.StartScheduler(t, cluster.Program(t, program), cluster.WriteConfig(t, ""))
 	admin, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.target.address = strings.TrimPrefix(s.scheduler.URL(), "https://")
-	if s.target.tls, err = rest.TLSConfigFor(rest.AnonymousClientConfig(admin)); err != nil {
+	s.address = strings.TrimPrefix(s.scheduler.URL(), "https://")
+	if s.tls, err = rest.TLSConfigFor(rest.AnonymousClientConfig(admin)); err != nil {
 		t.Fatal(err)
 	}
-	s.target.bound = &s.pods
 	s.bind(t)
-	s.before = s.usage(t)
+	s.before, _ = s.UsageAfterCollection(t, s.scheduler, patience)
 	return s
-}
-
-// usage returns what the scheduler holds after a garbage collection.
-func (s *stand) usage(t *testing.T) cluster.Usage {
-	t.Helper()
-	if _, err := s.Get(t.Context(), s.scheduler.URL()+"/debug/pprof/heap?gc=1"); err != nil {
-		t.Fatal(err)
-	}
-	return s.Usage(t, s.scheduler)
 }
 
 // bind creates a pod and waits until it is bound.
@@ -134,77 +139,128 @@ func (s *stand) bind(t *testing.T) {
 	s.peak = max(s.peak, s.Usage(t, s.scheduler).Goroutines)
 }
 
-// proc reads a file of the scheduler's process.
-func (s *stand) proc(t *testing.T, file string) string {
-	t.Helper()
-	return cluster.Read(t, fmt.Sprintf("/proc/%d/%s", s.Processes()["kube-scheduler"], file))
+// idle leaves a connection alone until pods have been bound.
+func (s *stand) idle(ctx context.Context, socket *tls.Conn) error {
+	if socket != nil {
+		if _, err := open(socket); err != nil {
+			return err
+		}
+	}
+	for before := s.pods.Load(); s.pods.Load() < before+enoughPods && ctx.Err() == nil; {
+		time.Sleep(10 * time.Millisecond)
+	}
+	return nil
+}
+
+// attack opens the connections of an attack, and returns how many of them the server ended.
+func (s *stand) attack(ctx context.Context, a attack) (int, error) {
+	if a.connections == 0 {
+		return 0, s.idle(ctx, nil)
+	}
+	config := s.tls.Clone()
+	if config.NextProtos = nil; a.protocol != "" {
+		config.NextProtos = []string{a.protocol}
+	}
+	if a.certificate != nil {
+		config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return a.certificate, nil }
+	}
+	var (
+		all     errgroup.Group
+		ended   atomic.Int64
+		opening sync.WaitGroup
+		free    = make(chan bool, dialers)
+	)
+	opening.Add(a.connections)
+	for range a.connections {
+		all.Go(func() error {
+			free <- true
+			socket, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", s.address)
+			<-free
+			opening.Done()
+			if err == nil {
+				defer socket.Close()
+				defer context.AfterFunc(ctx, func() { socket.Close() })()
+				opening.Wait()
+				err = a.run(ctx, socket.(*tls.Conn))
+			} else if a.certificate == nil {
+				return fmt.Errorf("a connection for %s: %w", a.name, err)
+			}
+			if err != nil {
+				ended.Add(1)
+			}
+			return ctx.Err()
+		})
+	}
+	err := all.Wait()
+	return int(ended.Load()), err
 }
 
 // peakMemory returns the largest resident memory since reset, in MB.
 func (s *stand) peakMemory(t *testing.T) (megabytes int) {
 	t.Helper()
-	_, rest, _ := strings.Cut(s.proc(t, "status"), "VmHWM:")
+	_, rest, _ := strings.Cut(cluster.Read(t, s.proc("status")), "VmHWM:")
 	if _, err := fmt.Sscan(rest, &megabytes); err != nil {
 		t.Fatal(err)
 	}
 	return megabytes >> 10
 }
 
-// measure attacks the scheduler, and returns a cell of the table.
+// proc returns the path of a file about the scheduler's process.
+func (s *stand) proc(file string) string {
+	return fmt.Sprintf("/proc/%d/%s", s.Processes()["kube-scheduler"], file)
+}
+
+// measure attacks the scheduler until pods have been bound, and returns a cell of the table.
 func (s *stand) measure(t *testing.T, a attack, ours bool) string {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	// The kernel then measures the peak of the resident memory anew.
-	reset := fmt.Sprintf("/proc/%d/clear_refs", s.Processes()["kube-scheduler"])
-	if err := os.WriteFile(reset, []byte("5"), 0); err != nil {
+	if err := os.WriteFile(s.proc("clear_refs"), []byte("5"), 0); err != nil {
 		t.Fatal(err)
 	}
 	before, began := s.Usage(t, s.scheduler), time.Now()
 	s.peak, s.slowest = 0, 0
-	pods, done := s.pods.Load(), make(chan struct{})
+	pods, done := s.pods.Load(), make(chan error, 1)
 	var connections, ended int
-	var err error
 	go func() {
-		defer close(done)
+		var err error
 		// An attack that the server ends is over sooner than a pod is bound.
 		for err == nil && s.pods.Load() < pods+enoughPods {
 			var n int
-			n, err = a.run(ctx)
+			n, err = s.attack(ctx, a)
 			ended, connections = ended+n, connections+a.connections
 		}
+		done <- err
 	}()
 	for running := true; running; {
 		s.bind(t)
 		select {
-		case <-done:
-			running = false
+		case err := <-done:
+			if running = false; err != nil {
+				t.Fatal(err)
+			}
 		default:
 		}
-	}
-	if err != nil {
-		t.Fatal(err)
 	}
 	after := s.Usage(t, s.scheduler)
 	cell := fmt.Sprintf("%d MB, %.0f, %.1f s, %d in %.0f s, %d of %d", s.peakMemory(t), s.peak, after.CPU-before.CPU,
 		s.pods.Load()-pods, time.Since(began).Seconds(), ended, connections)
 	t.Logf("%s; the slowest pod was bound after %.1f s", cell, s.slowest.Seconds())
-	if a.ends && ours && ended < connections {
-		t.Errorf("the server ended only %d of %d connections", ended, connections)
-	}
-	if limit := s.before.Goroutines + float64(a.connections*a.goroutines+spare); ours && s.peak > limit {
-		t.Errorf("%.0f goroutines, want at most %.0f", s.peak, limit)
-	}
-	cancel()
 	if !ours {
 		return cell
+	}
+	if a.ends && ended < connections {
+		t.Errorf("the server ended only %d of %d connections", ended, connections)
+	}
+	if limit := s.before.Goroutines + float64(a.connections*a.goroutines+spare); s.peak > limit {
+		t.Errorf("%.0f goroutines, want at most %.0f", s.peak, limit)
 	}
 	// Go keeps the descriptors of ended goroutines.
 	s.highest = max(s.highest, s.peak)
 	kept := descriptor * s.highest
 	cluster.Await(t, "everything to be released", func() error {
-		now := s.usage(t)
-		return cluster.Unless(now.Heap <= 1.05*s.before.Heap+5e6+kept && now.Goroutines <= s.before.Goroutines+20 && now.Files <= s.before.Files+10,
-			"the scheduler holds %+v; before the first attack %+v", now, s.before)
+		now, _ := s.UsageAfterCollection(t, s.scheduler, patience)
+		return cluster.Unless(now.Within(s.before, 1.05, 5e6+kept, 20, 10), "the scheduler holds %+v; before the first attack %+v", now, s.before)
 	})
 	return cell
 }

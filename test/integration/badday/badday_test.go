@@ -9,15 +9,11 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
@@ -117,7 +113,10 @@ func TestBadDay(t *testing.T) {
 	d.addNodes(t, "spot", spot)
 	d.startControllers(t)
 	scheduler := d.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), d.configuration(t))
-	d.deploy(t)
+	// Some of the 220 pods that exclude each other on a node always wait.
+	d.Create(t, `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}`+
+		deployment("web", 120, "1", "")+deployment("api", 200, "1", "")+
+		deployment("apart", 220, "100m", "workload-topology.scheduler/job: apart"))
 	began, measured, steps := time.Now(), []cluster.Usage(nil), 0
 	for time.Since(began) < *duration {
 		next := time.Now().Add(tick)
@@ -128,15 +127,19 @@ func TestBadDay(t *testing.T) {
 		time.Sleep(time.Until(next))
 	}
 	d.checkEvictions(t)
-	for _, line := range strings.Split(d.metrics(t, scheduler), "\n") {
+	metrics, err := d.Get(t.Context(), scheduler.URL()+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(metrics)) {
 		if strings.HasPrefix(line, "scheduler_queue_incoming_pods_total") || strings.HasPrefix(line, "scheduler_schedule_attempts_total") {
 			t.Log(line)
 		}
 	}
 	// In the first quarter, caches fill.
-	second, last := least(measured[len(measured)/4:len(measured)/2]), least(measured[len(measured)*3/4:])
+	second, last := cluster.Least(measured[len(measured)/4:len(measured)/2]), cluster.Least(measured[len(measured)*3/4:])
 	t.Logf("in the second and in the last quarter: %+v and %+v", second, last)
-	if last.Heap > 1.3*second.Heap+10<<20 || last.Goroutines > second.Goroutines+20 || last.Files > second.Files+20 {
+	if !last.Within(second, 1.3, 10<<20, 20, 20) {
 		t.Errorf("it grows: from %+v to %+v", second, last)
 	}
 }
@@ -168,19 +171,8 @@ func (d *day) startControllers(t *testing.T) {
 func (d *day) configuration(t *testing.T) string {
 	t.Helper()
 	endpoint := "http://" + cluster.FreeAddress(t, "127.0.0.1")
-	prometheus, err := d.StartPrometheus(t.Context(), cluster.Program(t, "PROMETHEUS"), endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := prometheus.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	file := filepath.Join(t.TempDir(), "scheduler.yaml")
-	cluster.Write(t, file, `apiVersion: kubescheduler.config.k8s.io/v1beta3
-kind: KubeSchedulerConfiguration
-clientConnection: {qps: 200, burst: 400}
+	d.ServeLoads(t, endpoint)
+	return cluster.WriteConfig(t, `clientConnection: {qps: 200, burst: 400}
 profiles:
   - schedulerName: default-scheduler
     plugins:
@@ -198,39 +190,25 @@ profiles:
       - name: NodeLoad
         args: {prometheus: {endpoints: ["`+endpoint+`"]}, resources: [{name: cpu}, {name: memory}]}
 `)
-	return file
 }
 
-// newPod describes a pod that requests CPUs.
-func newPod(app, cpu string, annotations ...string) corev1.PodTemplateSpec {
-	pod := localcluster.NewPod("", corev1.DefaultSchedulerName)
-	pod.Labels, pod.Annotations = map[string]string{"app": app}, map[string]string{}
-	for i := 0; i < len(annotations); i += 2 {
-		pod.Annotations[annotations[i]] = annotations[i+1]
-	}
-	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
-	return corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
+// pod is a template of pods with the label app, annotations and a request for CPU; deployment and job have it.
+const pod = `{metadata: {labels: {app: %s}, annotations: {%s}}, spec: {%s containers: [
+  {name: pause, image: "registry.k8s.io/pause:3.6", resources: {requests: {cpu: %s, memory: 128Mi}}}]}}`
+
+func deployment(app string, replicas int, cpu, annotations string) string {
+	return fmt.Sprintf(`
+---
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: %[1]s}, spec: {replicas: %[2]d, selector: {matchLabels: {app: %[1]s}},
+  template: %[3]s}}`, app, replicas, fmt.Sprintf(pod, app, annotations, "", cpu))
 }
 
-// deploy creates the Deployments. One has 220 pods that exclude each other on a node, so some always wait.
-func (d *day) deploy(t *testing.T) {
+// run creates a Job with ten pods.
+func (d *day) run(t *testing.T, kind, cpu, class string, last time.Duration) {
 	t.Helper()
-	_, err := d.Client().SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for app, of := range map[string]struct {
-		replicas int32
-		pod      corev1.PodTemplateSpec
-	}{
-		"web": {120, newPod("web", "1")}, "api": {200, newPod("api", "1")}, "apart": {220, newPod("apart", "100m", "workload-topology.scheduler/job", "apart")},
-	} {
-		if _, err := d.Client().AppsV1().Deployments("default").Create(t.Context(), cluster.NewDeployment(app, of.replicas, of.pod), metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	d.jobs++
+	d.Create(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: %s-%d},
+  spec: {parallelism: 10, completions: 10, ttlSecondsAfterFinished: 10, template: %s}}`, kind, d.jobs, fmt.Sprintf(pod, kind, fmt.Sprintf("%s: %s", lasts, last), fmt.Sprintf("restartPolicy: Never, priorityClassName: %q,", class), cpu)))
 }
 
 // step does what is due: jobs all the time, a roll every minute, and half of the spot nodes go for one of two minutes.
@@ -261,22 +239,6 @@ func (d *day) step(t *testing.T, number int) {
 	}
 	if number > 0 && every(2*time.Minute, 0) {
 		d.addNodes(t, "spot", spot/2)
-	}
-}
-
-// run creates a Job with ten pods.
-func (d *day) run(t *testing.T, kind, cpu, class string, last time.Duration) {
-	t.Helper()
-	pods, kept := int32(10), int32(10)
-	d.jobs++
-	pod := newPod(kind, cpu, lasts, last.String())
-	pod.Spec.RestartPolicy, pod.Spec.PriorityClassName = corev1.RestartPolicyNever, class
-	_, err := d.Client().BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", kind, d.jobs)},
-		Spec:       batchv1.JobSpec{Parallelism: &pods, Completions: &pods, TTLSecondsAfterFinished: &kept, Template: pod},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -352,22 +314,4 @@ func (d *day) checkEvictions(t *testing.T) {
 		}
 	}
 	t.Logf("%d pods were evicted for %d", len(events.Items), len(preemptors))
-}
-
-func (d *day) metrics(t *testing.T, scheduler *localcluster.Scheduler) string {
-	t.Helper()
-	content, err := d.Get(t.Context(), scheduler.URL()+"/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
-// least returns the least of each value: garbage is in the others.
-func least(of []cluster.Usage) cluster.Usage {
-	u := of[0]
-	for _, other := range of {
-		u = cluster.Usage{Heap: min(u.Heap, other.Heap), Goroutines: min(u.Goroutines, other.Goroutines), Files: min(u.Files, other.Files)}
-	}
-	return u
 }

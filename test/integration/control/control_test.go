@@ -71,8 +71,7 @@ func TestDefaultConfiguration(t *testing.T) {
 var metricType = regexp.MustCompile(`(?m)^# TYPE .*$`)
 
 func TestMetrics(t *testing.T) {
-	config := filepath.Join(t.TempDir(), "scheduler.yaml")
-	cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n")
+	config := cluster.WriteConfig(t, "")
 	same(t, func(program string) (metrics string) {
 		t.Run(filepath.Base(filepath.Dir(program)), func(t *testing.T) {
 			c := shared.Get(t)
@@ -96,9 +95,7 @@ func TestPluginsOfTheForkAreRefused(t *testing.T) {
 		"{}":                                     "",
 		"{score: {enabled: [{name: NodeLoad}]}}": `ScorePlugin \"NodeLoad\" does not exist`,
 	} {
-		config := filepath.Join(t.TempDir(), "scheduler.yaml")
-		cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-			"clientConnection: {kubeconfig: "+kubeconfig+"}\nprofiles: [{plugins: "+plugins+"}]\n")
+		config := cluster.WriteConfig(t, "clientConnection: {kubeconfig: "+kubeconfig+"}\nprofiles: [{plugins: "+plugins+"}]\n")
 		output, err := exec.CommandContext(context.Background(), programs(t)[1], "--config", config, "--secure-port=0", "--write-config-to=/dev/null").CombinedOutput()
 		var failed *exec.ExitError
 		if errors.As(err, &failed) != (want != "") || !strings.Contains(string(output), want) {

@@ -202,26 +202,6 @@ func (c *stand) expectSSD(t *testing.T, pods ...*corev1.Pod) {
 	}
 }
 
-// awaitNotBound waits until the scheduler reports why it does not bind a pod.
-func (c *stand) awaitNotBound(t *testing.T, pod *corev1.Pod, why string) {
-	t.Helper()
-	message := ""
-	defer func() { t.Logf("%s: %s", pod.Name, message) }()
-	c.Await(t, pod.Name+" to be not bound because: "+why, func() error {
-		seen, err := c.Pod(t, pod.Namespace, pod.Name)
-		if err != nil {
-			return err
-		}
-		if seen.Spec.NodeName != "" {
-			t.Fatalf("%s is on %s", pod.Name, seen.Spec.NodeName)
-		}
-		if message = cluster.WhyPending(seen); !strings.Contains(message, why) {
-			return fmt.Errorf("it says %q", message)
-		}
-		return nil
-	})
-}
-
 // TestStockSchedulerPlacesPodsAsThePluginSays covers extenders that receive names of nodes, and whole nodes.
 func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	c := newStand(t)
@@ -238,7 +218,8 @@ func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	t.Run("the plugin's filter names its reason", func(t *testing.T) {
 		c.startScheduler(t)
 		c.startExtender(t)
-		c.awaitNotBound(t, c.createPods(t, 1, onlyOnBare)[0], `1 node(s) didn't have the label "disktype"`)
+		pod := c.createPods(t, 1, onlyOnBare)[0]
+		c.AwaitPending(t, pod.Namespace, pod.Name, `1 node(s) didn't have the label "disktype"`)
 	})
 }
 
@@ -270,13 +251,13 @@ func TestExtenderThatIsDown(t *testing.T) {
 	c := newStand(t)
 	c.startScheduler(t)
 	waiting := c.createPods(t, 1)[0]
-	c.awaitNotBound(t, waiting, "connection refused")
+	c.AwaitPending(t, waiting.Namespace, waiting.Name, "connection refused")
 	stop := c.startExtender(t)
 	c.changeSomething(t)
 	c.expectSSD(t, waiting)
 	stop()
 	waiting = c.createPods(t, 1)[0]
-	c.awaitNotBound(t, waiting, "connection refused")
+	c.AwaitPending(t, waiting.Namespace, waiting.Name, "connection refused")
 	c.startExtender(t)
 	c.changeSomething(t)
 	c.expectSSD(t, waiting)
@@ -311,7 +292,8 @@ func TestTwoExtenders(t *testing.T) {
 		}
 	}
 	stop()
-	c.awaitNotBound(t, c.createPods(t, 1)[0], "connection refused")
+	pod := c.createPods(t, 1)[0]
+	c.AwaitPending(t, pod.Namespace, pod.Name, "connection refused")
 }
 
 // TestDeploymentHasThePermissionsThatTheExtenderNeeds runs the extender with the configuration and as the service account

@@ -16,8 +16,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -46,29 +44,15 @@ type stand struct {
 func newStand(t testing.TB, places ...int) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t)}
-	for _, path := range []string{root + "/manifests/crds", root + "/manifests/rbac/coscheduling.yaml"} {
-		objects, err := localcluster.ReadObjects(path)
-		if err == nil {
-			err = s.CreateObjects(t.Context(), objects...)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	s.CreateFrom(t, root+"/manifests/crds", root+"/manifests/rbac/coscheduling.yaml")
 	t.Cleanup(func() {
 		s.Kubectl(t, context.Background(), "delete", "podgroups", "--all", "--all-namespaces")
 	})
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: important}, Value: 1000}
-	if _, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 	for i, cpus := range places {
 		s.CreateNodes(t, &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i)}},
-			Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-				corev1.ResourceCPU: *resource.NewQuantity(int64(cpus), resource.DecimalSI), corev1.ResourceMemory: resource.MustParse("640Gi"),
-				corev1.ResourcePods: resource.MustParse("110"),
-			}},
+			Status:     corev1.NodeStatus{Allocatable: cluster.Resources(fmt.Sprint(cpus), "640Gi", "110")},
 		})
 	}
 	return s
@@ -90,16 +74,8 @@ func (s *stand) start(t testing.TB) {
 // createGroup creates a PodGroup; more are further lines of its spec or metadata.
 func (s *stand) createGroup(t testing.TB, name string, minMember int, spec, annotations string) {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "group.yaml")
-	cluster.Write(t, file, fmt.Sprintf("apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\n"+
+	s.Create(t, fmt.Sprintf("apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\n"+
 		"metadata: {name: %s, namespace: default, annotations: {%s}}\nspec: {minMember: %d%s}\n", name, annotations, minMember, spec))
-	objects, err := localcluster.ReadObjects(file)
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // pod describes a pod that takes a place, of a gang or of none.
@@ -245,9 +221,7 @@ func TestPodsThatAreBeingDeletedDoNotCount(t *testing.T) {
 	// Nothing ends its pods, as KWOK does on the other nodes.
 	_, err := s.Client().CoreV1().Nodes().Create(t.Context(), &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: "bare"},
-		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-			corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110"),
-		}},
+		Status:     corev1.NodeStatus{Allocatable: cluster.Resources("8", "64Gi", "110")},
 	}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -332,10 +306,10 @@ func TestAPodGroupComesLaterAndGoes(t *testing.T) {
 	s.Kubectl(t, t.Context(), "delete", "podgroup", "red")
 	s.CreatePod(t, pod("red-2", "red"))
 	s.AwaitBound(t, s.CreatePod(t, pod("alone", "")))
-	s.Await(t, "the new pod to be refused", func() error {
-		later, err := s.Pod(t, corev1.NamespaceDefault, "red-2")
-		return cluster.Unless(err == nil && cluster.WhyPending(later) == "the pod's PodGroup does not exist", "%v: %s", err, cluster.WhyPending(later))
-	})
+	const absent = "the pod's PodGroup does not exist"
+	if why := s.AwaitPending(t, corev1.NamespaceDefault, "red-2", absent); why != absent {
+		t.Errorf("the new pod waits because: %s", why)
+	}
 	if bound := len(s.nodes(t, "red")); bound != 2 {
 		t.Errorf("%d pods of the gang are bound, want the first 2", bound)
 	}
@@ -354,11 +328,7 @@ func TestTwoSchedulersHaveTheirOwnGangs(t *testing.T) {
 	s.awaitBoundGang(t, "blue", 2)
 	s.createMembers(t, "red", 2, 2, nil)
 	for _, name := range []string{"red-2", "red-3"} {
-		s.Await(t, name+" to be refused", func() error {
-			member, err := s.Pod(t, corev1.NamespaceDefault, name)
-			return cluster.Unless(err == nil && strings.Contains(cluster.WhyPending(member), "those with another schedulerName only count when they are bound"),
-				"%v: %s", err, cluster.WhyPending(member))
-		})
+		s.AwaitPending(t, corev1.NamespaceDefault, name, "those with another schedulerName only count when they are bound")
 	}
 	if bound := len(s.nodes(t, "red")); bound > 0 {
 		t.Errorf("%d pods of the gang with two schedulers are bound", bound)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/test/cluster"
@@ -63,13 +62,10 @@ func TestGangsOfSchedulerPluginsRunAsThere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStand(t)
-			s.createPriority(t, "important")
+			s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 			s.CreateNodes(t, &corev1.Node{
 				ObjectMeta: metav1.ObjectMeta{Name: "node"},
-				Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{
-					corev1.ResourceCPU: resource.MustParse("6"), corev1.ResourceMemory: resource.MustParse("64Gi"),
-					corev1.ResourcePods: resource.MustParse("32"),
-				}},
+				Status:     corev1.NodeStatus{Allocatable: cluster.Resources("6", "64Gi", "32")},
 			})
 			file := filepath.Join(t.TempDir(), "config.yaml")
 			cluster.Write(t, file, moduleConfig)

@@ -65,6 +65,6 @@ func TestAPluginWhoseDefinitionIsMissingStopsTheSchedulerWithTheNextStep(t *test
 		})
 	}
 	// With the suggested files applied, it starts.
-	s.createFrom(t, s.crds)
+	s.CreateFrom(t, s.crds)
 	s.start(t, "gang.yaml")
 }

@@ -40,24 +40,12 @@ type stand struct {
 func newStand(t *testing.T) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t), crds: cluster.CRDs(t, root)}
-	s.createFrom(t, s.crds)
-	s.createFrom(t, rbac)
+	s.CreateFrom(t, s.crds)
+	s.CreateFrom(t, rbac)
 	t.Cleanup(func() {
 		s.Kubectl(t, context.Background(), "delete", customResources, "--all", "--all-namespaces")
 	})
 	return s
-}
-
-// createFrom creates the objects in the files of a directory.
-func (s *stand) createFrom(t *testing.T, path string) {
-	t.Helper()
-	objects, err := localcluster.ReadObjects(path)
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // create creates the objects in a text.
@@ -65,7 +53,7 @@ func (s *stand) create(t *testing.T, format string, arguments ...any) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "objects.yaml")
 	cluster.Write(t, file, fmt.Sprintf(format, arguments...))
-	s.createFrom(t, file)
+	s.CreateFrom(t, file)
 }
 
 // start starts the scheduler with a configuration of manifests/config,
@@ -104,21 +92,4 @@ func (s *stand) pods(t *testing.T, namespace string) map[string]*corev1.Pod {
 		pods[list.Items[i].Name] = &list.Items[i]
 	}
 	return pods
-}
-
-// awaitRefused waits until the scheduler has found no node for a pod, and returns its message.
-func (s *stand) awaitRefused(t *testing.T, namespace, name string) (why string) {
-	t.Helper()
-	s.Await(t, "the pod "+namespace+"/"+name+" to be refused", func() error {
-		pod, err := s.Pod(t, namespace, name)
-		if err != nil {
-			return err
-		}
-		if pod.Spec.NodeName != "" {
-			t.Fatalf("pod %s/%s is bound to %s, want it refused", namespace, name, pod.Spec.NodeName)
-		}
-		why = cluster.WhyPending(pod)
-		return cluster.Unless(why != "", "nothing is said about it")
-	})
-	return why
 }

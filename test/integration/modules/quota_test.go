@@ -11,12 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"kube-scheduler-fork/test/cluster"
 )
@@ -43,7 +39,7 @@ func (s *stand) place(t *testing.T, namespace string, names ...string) {
 func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 	s := newStand(t)
 	s.AddNodes(t, 1) // with 8 CPUs
-	s.createPriority(t, "important")
+	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 	s.createQuota(t, "borrower", "cpu: 4, memory: 8Gi", "cpu: 8, memory: 16Gi")
 	s.createQuota(t, "owner", "cpu: 4, memory: 8Gi", "cpu: 8, memory: 16Gi")
 	s.start(t, "quota.yaml")
@@ -81,7 +77,7 @@ func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 	more := newPod("borrower", "wants-more", "1")
 	more.Spec.PriorityClassName = "important"
 	s.CreatePod(t, more)
-	s.awaitRefused(t, more.Namespace, more.Name)
+	s.AwaitPending(t, more.Namespace, more.Name, "")
 	if left := s.pods(t, "owner"); len(left) != 4 {
 		t.Errorf("%d pods of the owner are left, want 4", len(left))
 	}
@@ -92,31 +88,12 @@ func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 	}
 }
 
-// createPriority creates a priority class above the default.
-func (s *stand) createPriority(t *testing.T, name string) {
-	t.Helper()
-	_, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(),
-		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1000}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-}
-
 // protect creates a budget that forbids the disruption of pods with a
 // label. No controller computes the allowed disruptions, so they are none.
 func (s *stand) protect(t *testing.T, namespace, app string) {
 	t.Helper()
-	budgets := s.Client().PolicyV1().PodDisruptionBudgets(namespace)
-	none := intstr.FromInt(0)
-	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec: policyv1.PodDisruptionBudgetSpec{
-			MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-		},
-	}, metav1.CreateOptions{})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
+	s.Create(t, fmt.Sprintf("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: %[1]s, namespace: %[2]s}, "+
+		"spec: {maxUnavailable: 0, selector: {matchLabels: {app: %[1]s}}}}", app, namespace))
 }
 
 func TestUsageIsTheSumOfThePodsAfterARestart(t *testing.T) {
@@ -160,7 +137,7 @@ func (s *stand) expectRoom(t *testing.T, namespace string, room int) {
 		s.place(t, namespace, fmt.Sprint("fits-", i))
 	}
 	s.CreatePod(t, newPod(namespace, "one-too-many", "1"))
-	if why := s.awaitRefused(t, namespace, "one-too-many"); !strings.Contains(why, "ElasticQuota") {
+	if why := s.AwaitPending(t, namespace, "one-too-many", ""); !strings.Contains(why, "ElasticQuota") {
 		t.Errorf("one pod more is refused: %s, want it to be by the quota", why)
 	}
 }

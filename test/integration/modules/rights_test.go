@@ -41,7 +41,7 @@ var used = map[string]func(*testing.T, *stand){
 		s.AwaitBound(t, s.CreatePod(t, guaranteed("fits", "8")))
 	},
 	"kube-scheduler-preemption-toleration": func(t *testing.T, s *stand) {
-		s.createPriority(t, "important")
+		s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 		s.start(t, "quota.yaml", "          - name: CapacityScheduling\n", "          - name: PreemptionToleration\n")
 		s.AwaitBound(t, s.CreatePod(t, guaranteed("victim", "8")))
 		important := guaranteed("important", "8")

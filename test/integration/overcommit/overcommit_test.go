@@ -12,10 +12,10 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -83,10 +83,7 @@ func TestOvercommit(t *testing.T) {
 	}
 	s.prometheus = cluster.NewPrometheus(t)
 	s.prometheus.StartWith(t, out.String())
-	class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "important"}, Value: 1000}
-	if _, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(), class, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 	for i := range nodes {
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%d", i)}}
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.0.%d", i+4)}}
@@ -179,7 +176,7 @@ func (s *stand) restart(t *testing.T) {
 		}
 	}
 	s.CreatePod(t, pod("more", asked))
-	s.awaitPending(t, "more", rejected)
+	s.AwaitPending(t, corev1.NamespaceDefault, "more", rejected)
 	s.deletePods(t, "metadata.name=more")
 }
 
@@ -191,7 +188,7 @@ func (s *stand) preemption(t *testing.T) {
 		s.CreatePod(t, pod)
 	}
 	s.AwaitBound(t, urgent)
-	s.awaitPending(t, "large", rejected)
+	s.AwaitPending(t, corev1.NamespaceDefault, "large", rejected)
 	pods, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -213,26 +210,18 @@ func (s *stand) copied(t *testing.T) {
 	bad := pod("copied", asked)
 	delete(bad.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU)
 	s.CreatePod(t, bad)
-	s.awaitPending(t, "copied", `the pod asks for overcommit.scheduler/millicpu and requests CPU: write cpu: "0" in the requests of each container`)
+	s.AwaitPending(t, corev1.NamespaceDefault, "copied", `the pod asks for overcommit.scheduler/millicpu and requests CPU: write cpu: "0" in the requests of each container`)
 	s.deletePods(t, "metadata.name=copied")
 }
 
 // quota checks that a ResourceQuota limits what a namespace's pods ask for.
 func (s *stand) quota(t *testing.T) {
 	client, of := s.Client().CoreV1(), corev1.ResourceName("requests."+millicpu)
-	if _, err := client.Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "team"}}, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	limit := corev1.ResourceList{of: *resource.NewQuantity(asked, resource.DecimalSI)}
-	quota, err := client.ResourceQuotas("team").Create(t.Context(), &corev1.ResourceQuota{
-		ObjectMeta: metav1.ObjectMeta{Name: "overcommit"}, Spec: corev1.ResourceQuotaSpec{Hard: limit},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Create(t, fmt.Sprintf(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: overcommit, namespace: team}, spec: {hard: {%s: "%d"}}}`, of, asked))
 	// There is no controller manager, which computes this.
-	quota.Status = corev1.ResourceQuotaStatus{Hard: limit, Used: corev1.ResourceList{of: resource.MustParse("0")}}
-	if _, err := client.ResourceQuotas("team").UpdateStatus(t.Context(), quota, metav1.UpdateOptions{}); err != nil {
+	_, err := client.ResourceQuotas("team").Patch(t.Context(), "overcommit", types.MergePatchType,
+		fmt.Appendf(nil, `{"status":{"hard":{%q:"%d"},"used":{%[1]q:"0"}}}`, of, asked), metav1.PatchOptions{}, "status")
+	if err != nil {
 		t.Fatal(err)
 	}
 	create := func(name string) error {
@@ -253,7 +242,7 @@ func (s *stand) stops(t *testing.T) {
 	s.awaitStates(t, map[string]int{"unmeasured": nodes})
 	s.deletePods(t, "metadata.name=urgent")
 	s.CreatePod(t, pod("unlucky", asked))
-	s.awaitPending(t, "unlucky", fmt.Sprintf("0/%d nodes are available: %[1]d node(s) had no recent measurement of CPU use.", nodes))
+	s.AwaitPending(t, corev1.NamespaceDefault, "unlucky", fmt.Sprintf("0/%d nodes are available: %[1]d node(s) had no recent measurement of CPU use.", nodes))
 	sum := int64(0)
 	for _, node := range s.page(t) {
 		sum += node.UsedMilliCPU
@@ -270,15 +259,6 @@ func (s *stand) deletePods(t *testing.T, selector string) {
 		metav1.ListOptions{FieldSelector: selector}); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// awaitPending waits for the text that says why a pod is pending.
-func (s *stand) awaitPending(t *testing.T, name, want string) {
-	t.Helper()
-	s.Await(t, name+" to be rejected", func() error {
-		seen, err := s.Pod(t, corev1.NamespaceDefault, name)
-		return cluster.Unless(err == nil && strings.Contains(cluster.WhyPending(seen), want), "%v: %s", err, cluster.WhyPending(seen))
-	})
 }
 
 // node is a node of the page.

@@ -337,10 +337,7 @@ const picture = root + "/docs/decision.png"
 func TestPictureOfADecision(t *testing.T) {
 	s := newStand(t)
 	reserved := corev1.NodeSpec{Taints: []corev1.Taint{{Key: "reserved", Effect: corev1.TaintEffectNoSchedule}}}
-	small := corev1.NodeStatus{Allocatable: corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("4Gi"),
-		corev1.ResourcePods: resource.MustParse("110"),
-	}}
+	small := corev1.NodeStatus{Allocatable: cluster.Resources("1", "4Gi", "110")}
 	s.CreateNodes(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-5"}, Spec: reserved},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-6"}, Status: small})
 	for _, name := range []string{"web-0", "web-1"} {
@@ -394,13 +391,7 @@ func (s *stand) browse(t *testing.T) *browser {
 func (s *stand) readerToken(t *testing.T) string {
 	t.Helper()
 	reader := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "reader"}
-	objects, err := localcluster.ReadObjects(root + "/manifests/examples/records/read-scheduling-records.yaml")
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.CreateFrom(t, root+"/manifests/examples/records/read-scheduling-records.yaml")
 	s.CreateAccount(t, reader, rbacv1.RoleRef{Kind: "ClusterRole", Name: "read-scheduling-records"},
 		rbacv1.RoleRef{Kind: "ClusterRole", Name: "ask-scheduling-what-if"})
 	for path, verb := range map[string]string{"/scheduling/pods": "get", "/scheduling/what-if": "post"} {

@@ -18,7 +18,6 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -147,13 +146,7 @@ func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 // TestWhoMayAsk checks that dry runs have their own permission.
 func TestWhoMayAsk(t *testing.T) {
 	s := newStand(t)
-	objects, err := localcluster.ReadObjects(root + "/manifests/examples/records/read-scheduling-records.yaml")
-	if err == nil {
-		err = s.CreateObjects(t.Context(), objects...)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.CreateFrom(t, root+"/manifests/examples/records/read-scheduling-records.yaml")
 	reader := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "only-reads"}
 	asker := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "asks"}
 	s.CreateAccount(t, reader, rbacv1.RoleRef{Kind: "ClusterRole", Name: "read-scheduling-records"})
@@ -229,9 +222,7 @@ func TestManyAsk(t *testing.T) {
 // TestStandby sends requests to the standby, and continues after the leader has died.
 func TestStandby(t *testing.T) {
 	s := newStand(t)
-	file := filepath.Join(t.TempDir(), "config.yaml")
-	cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-		"leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n"+
+	file := cluster.WriteConfig(t, "leaderElection: {leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}\n"+
 		"profiles: [{schedulerName: two}]\n")
 	program := cluster.Program(t, "KUBE_SCHEDULER")
 	leader := s.StartScheduler(t, program, file, localcluster.SchedulerOptions{LeaderElection: true, Name: "leader"})
@@ -306,12 +297,7 @@ func TestReasonsOfOthers(t *testing.T) {
 	}
 
 	s.scheduler = plain
-	_, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
-		ObjectMeta: metav1.ObjectMeta{Name: "first"}, Value: 1000,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: first}, value: 1000}")
 	for i := range 4 {
 		victim := localcluster.NewPod(fmt.Sprintf("victim-%d", i), "")
 		victim.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("7")}

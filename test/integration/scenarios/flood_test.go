@@ -5,7 +5,6 @@ package scenarios
 import (
 	"flag"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -67,11 +66,8 @@ func (f *flooded) run(t *testing.T, cpu string, waits bool) {
 		s.CreateNodes(t, newNode(fmt.Sprintf("node-%d", number), ""))
 	}
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), floodConfig(t, corev1.DefaultSchedulerName, "shop"))
-	batch := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "batch"}}
-	if _, err := s.Client().CoreV1().Namespaces().Create(t.Context(), batch, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
-		t.Fatal(err)
-	}
-	flood, pod := newPod(batch.Name, "flood", ""), newPod(corev1.NamespaceDefault, "shop", "shop")
+	s.Create(t, "{apiVersion: v1, kind: Namespace, metadata: {name: batch}}")
+	flood, pod := newPod("batch", "flood", ""), newPod(corev1.NamespaceDefault, "shop", "shop")
 	flood.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
 	f.prepare(t, s, flood, pod)
 	began, refused := time.Now(), 0
@@ -118,9 +114,6 @@ func (s *stand) apply(t *testing.T, name string) {
 // floodConfig writes the configuration of a scheduler with profiles, and returns its path.
 func floodConfig(t *testing.T, profiles ...string) string {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "scheduler.yaml")
-	cluster.Write(t, file, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-		"clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s\n",
+	return cluster.WriteConfig(t, fmt.Sprintf("clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s\n",
 		*floodQPS, 2**floodQPS, strings.Join(profiles, "\n  - schedulerName: ")))
-	return file
 }

@@ -22,12 +22,12 @@ func TestPodsAreHeldBackUntilALabelOpensThem(t *testing.T) {
 	}
 	s.Kubectl(t, t.Context(), commands[0]...)
 	report, training := s.awaitPod(t, "report"), s.awaitPod(t, "training")
-	s.awaitWaiting(t, report, `2 pod(s) were denied by rule "on-hold" of PodFilter`)
-	s.awaitWaiting(t, training, `2 node(s) were denied by rule "no-driver-yet" of NodeFilter`)
+	s.AwaitPending(t, report.Namespace, report.Name, `2 pod(s) were denied by rule "on-hold" of PodFilter`)
+	s.AwaitPending(t, training.Namespace, training.Name, `2 node(s) were denied by rule "no-driver-yet" of NodeFilter`)
 
 	s.Kubectl(t, t.Context(), commands[1]...)
 	s.AwaitBound(t, report)
-	s.awaitWaiting(t, training, `2 node(s) were denied by rule "no-driver-yet" of NodeFilter`)
+	s.AwaitPending(t, training.Namespace, training.Name, `2 node(s) were denied by rule "no-driver-yet" of NodeFilter`)
 
 	s.Kubectl(t, t.Context(), commands[2]...)
 	if node := s.AwaitBound(t, training); node != "node-2" {

@@ -40,15 +40,7 @@ func TestHotNodeIsCooled(t *testing.T) {
 		s.CreateNodes(t, node)
 	}
 	endpoint := "http://" + cluster.FreeAddress(t, "127.0.0.2")
-	prometheus, err := s.StartPrometheus(t.Context(), cluster.Program(t, "PROMETHEUS"), endpoint)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := prometheus.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	s.ServeLoads(t, endpoint)
 	// The files have intervals for a cluster.
 	quick := strings.NewReplacer("http://127.0.0.1:9090", endpoint, "5m", "10s", "30s", "1s")
 	quickened := func(name string) string {

@@ -12,9 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"sigs.k8s.io/yaml"
 
@@ -28,16 +26,8 @@ func TestOvercommitIsTakenBack(t *testing.T) {
 	s := newStand(t)
 	s.CreateNodes(t, newNode("node-1", ""))
 	scheduler := s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), "manifests/config/overcommit-requests.yaml")
-	low := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "low"}, Value: -1}
-	if _, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(), low, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		// The test's own context has ended.
-		if err := s.Client().SchedulingV1().PriorityClasses().Delete(context.Background(), low.Name, metav1.DeleteOptions{}); err != nil {
-			t.Error(err)
-		}
-	})
+	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: low}, value: -1}")
+	t.Cleanup(func() { s.Kubectl(t, context.Background(), "delete", "priorityclass", "low") })
 	ordinary := func(name, cpu string) {
 		pod := newPod("default", "ordinary", name)
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)

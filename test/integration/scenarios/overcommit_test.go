@@ -28,7 +28,7 @@ func TestNodesThatAreFullByRequestsTakeOvercommittingPods(t *testing.T) {
 	s.Kubectl(t, t.Context(), commands[0]...)
 	s.awaitCounts(t, "on nodes that are full then", map[string][2]int{"web": {6, 0}})
 	ordinary := s.CreatePod(t, newPod(corev1.NamespaceDefault, "ordinary", "ordinary"))
-	s.awaitWaiting(t, ordinary, "3 Insufficient cpu")
+	s.AwaitPending(t, ordinary.Namespace, ordinary.Name, "3 Insufficient cpu")
 
 	s.haveRunForHours(t, "web")
 	s.recordUse(t, prometheus)
@@ -50,7 +50,8 @@ func TestNodesThatAreFullByRequestsTakeOvercommittingPods(t *testing.T) {
 		}
 	}
 	waits := slices.IndexFunc(s.pods(t, "batch"), func(pod corev1.Pod) bool { return pod.Spec.NodeName == "" })
-	s.awaitWaiting(t, &s.pods(t, "batch")[waits], "3 node(s) had too little unused CPU")
+	late := s.pods(t, "batch")[waits]
+	s.AwaitPending(t, late.Namespace, late.Name, "3 node(s) had too little unused CPU")
 }
 
 // haveRunForHours makes the running pods of an app two hours old.

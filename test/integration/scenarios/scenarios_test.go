@@ -120,9 +120,7 @@ func (s *stand) startScheduler(t *testing.T, config string) *localcluster.Schedu
 	t.Helper()
 	file := examples + config
 	if config == "" {
-		file = filepath.Join(t.TempDir(), "scheduler.yaml")
-		cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-			"profiles:\n  - schedulerName: default-scheduler\n")
+		file = cluster.WriteConfig(t, "profiles:\n  - schedulerName: default-scheduler\n")
 	}
 	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
 }
@@ -133,9 +131,7 @@ func newNode(name, zone string) *corev1.Node {
 	if zone != "" {
 		node.Labels[corev1.LabelTopologyZone] = zone
 	}
-	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
+	node.Status.Capacity = cluster.Resources("8", "32Gi", "110")
 	node.Status.Allocatable = node.Status.Capacity
 	return node
 }
@@ -177,22 +173,6 @@ func (s *stand) awaitCounts(t *testing.T, when string, want map[string][2]int) {
 			is[app] = count
 		}
 		return cluster.Unless(maps.Equal(is, want), "they are %v", is)
-	})
-}
-
-// awaitWaiting waits until the scheduler's message about a pod has some words.
-func (s *stand) awaitWaiting(t *testing.T, pod *corev1.Pod, words string) {
-	t.Helper()
-	s.Await(t, pod.Name+" to wait", func() error {
-		seen, err := s.Pod(t, pod.Namespace, pod.Name)
-		if err != nil {
-			return err
-		}
-		if seen.Spec.NodeName != "" {
-			t.Fatalf("%s is bound to %s", pod.Name, seen.Spec.NodeName)
-		}
-		why := cluster.WhyPending(seen)
-		return cluster.Unless(strings.Contains(why, words), "%q, want %q", why, words)
 	})
 }
 

@@ -39,7 +39,8 @@ func TestTenantsAreKeptApart(t *testing.T) {
 	intruder := newPod("green", "intruder", "intruder")
 	tolerating("blue")(&intruder.Spec)
 	intruder.Spec.NodeSelector = map[string]string{"node-restriction.kubernetes.io/tenant": "blue"}
-	s.awaitWaiting(t, s.CreatePod(t, intruder), `2 node(s) were denied by rule "node-of-another-tenant" of NodeFilter`)
+	s.CreatePod(t, intruder)
+	s.AwaitPending(t, intruder.Namespace, intruder.Name, `2 node(s) were denied by rule "node-of-another-tenant" of NodeFilter`)
 
 	// The scheduler does not handle it.
 	past := newPod("green", "past", "past-the-scheduler")

@@ -30,21 +30,12 @@ var (
 )
 
 // BenchmarkGang measures a gang for which there is room, one for which a place is missing, and how long pods without a
-// gang wait while that one is retried: make bench-gangs.
+// gang wait while that one is retried: make bench NAME=gangs.
 func BenchmarkGang(b *testing.B) {
 	s := &stand{Cluster: shared.Get(b)}
-	create := func(path string) {
-		objects, err := localcluster.ReadObjects(path)
-		if err == nil {
-			err = s.CreateObjects(b.Context(), objects...)
-		}
-		if err != nil {
-			b.Fatal(err)
-		}
-	}
 	const root = "../../../manifests/"
-	create(root + "crds")
-	create(root + "rbac/coscheduling.yaml")
+	s.CreateFrom(b, root+"crds")
+	s.CreateFrom(b, root+"rbac/coscheduling.yaml")
 	b.Cleanup(func() { s.Kubectl(b, context.Background(), "delete", "podgroups", "--all") })
 	var nodes []*corev1.Node
 	for i := range *gangNodes {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -38,7 +37,7 @@ const (
 )
 
 // BenchmarkQueue measures how long a pod that fits waits, from its creation until it is bound, while pods that do not fit
-// are pending, pods end, and the status of nodes changes: make bench-queue. SCHEDULER_FLAGS are more flags of the scheduler.
+// are pending, pods end, and the status of nodes changes: make bench NAME=queue. SCHEDULER_FLAGS are more flags of the scheduler.
 func BenchmarkQueue(b *testing.B) {
 	for _, nodes := range []int{1000} {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) { measureQueue(b, nodes) })
@@ -54,10 +53,8 @@ func measureQueue(b *testing.B, count int) {
 		}})
 	}
 	s.CreateNodes(b, nodes...)
-	config := filepath.Join(b.TempDir(), "scheduler.yaml")
-	cluster.Write(b, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nclientConnection: {qps: 1000, burst: 2000}\n")
-	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config,
-		localcluster.SchedulerOptions{Name: "scheduler", Flags: strings.Fields(os.Getenv("SCHEDULER_FLAGS"))})
+	config := cluster.WriteConfig(b, "clientConnection: {qps: 1000, burst: 2000}\n")
+	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.SchedulerOptions{Name: "scheduler", Flags: strings.Fields(os.Getenv("SCHEDULER_FLAGS"))})
 
 	// One in each zone, which the anti-affinity of others excludes.
 	for zone := range 3 {

@@ -8,7 +8,6 @@ package schedulers
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -207,7 +206,6 @@ func newStand(t *testing.T) *stand {
 // account with the roles of the stock scheduler, and with one profile.
 func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 	t.Helper()
-	folder := t.TempDir()
 	for _, scheduler := range s.schedulers {
 		account := scheduler.account()
 		const authentication = "extension-apiserver-authentication"
@@ -220,9 +218,7 @@ func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 				Verb: "get", Resource: "configmaps", Namespace: account.Namespace, Name: authentication,
 			},
 		})
-		config := filepath.Join(folder, scheduler.name+".yaml")
-		cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-			"profiles:\n  - schedulerName: "+scheduler.profile+profile(scheduler))
+		config := cluster.WriteConfig(t, "profiles:\n  - schedulerName: "+scheduler.profile+profile(scheduler))
 		s.StartScheduler(t, scheduler.program, config,
 			localcluster.SchedulerOptions{Name: scheduler.name + "-scheduler", Token: s.Token(t, account)})
 	}

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -31,8 +30,8 @@ const (
 )
 
 // BenchmarkThroughput measures how many pods one, two and three schedulers of the program KUBE_SCHEDULER bind in a second,
-// from the creation of the first pod until all are bound, with and without a pool of nodes for each: make
-// bench-schedulers. Each scheduler has the same client limit, qps; 50 is the default.
+// from the creation of the first pod until all are bound, with and without a pool of nodes for each: make bench
+// NAME=schedulers. Each scheduler has the same client limit, qps; 50 is the default.
 func BenchmarkThroughput(b *testing.B) {
 	for _, qps := range []int{50, 1000} {
 		for schedulers := 1; schedulers <= 3; schedulers++ {
@@ -56,7 +55,6 @@ func measure(b *testing.B, qps, count int, pools bool) {
 		}})
 	}
 	s.CreateNodes(b, nodes...)
-	folder := b.TempDir()
 	var processes []string
 	for i := range count {
 		profile := "\n"
@@ -64,9 +62,7 @@ func measure(b *testing.B, qps, count int, pools bool) {
 			profile = strings.Replace(stockPool, "[stock]", fmt.Sprintf(`["%d"]`, i), 1)
 		}
 		name := fmt.Sprintf("scheduler-%d", i)
-		config := filepath.Join(folder, name+".yaml")
-		cluster.Write(b, config, fmt.Sprintf("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
-			"clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s%s", qps, 2*qps, name, profile))
+		config := cluster.WriteConfig(b, fmt.Sprintf("clientConnection: {qps: %d, burst: %d}\nprofiles:\n  - schedulerName: %s%s", qps, 2*qps, name, profile))
 		s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.SchedulerOptions{Name: name})
 		processes = append(processes, name)
 	}

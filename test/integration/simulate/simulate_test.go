@@ -235,13 +235,8 @@ func TestSimulatorAgreesWithARealScheduler(t *testing.T) {
 	}
 	s.CreateNodes(t, created...)
 	// The pods of the first shape are spread by default, because a service has them.
-	services := s.Client().CoreV1().Services(corev1.NamespaceDefault)
 	for i := range pods / 100 {
-		app := fmt.Sprintf("lyra-0-%d", i)
-		if _, err := services.Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: app},
-			Spec: corev1.ServiceSpec{Selector: map[string]string{"app": app}, Ports: []corev1.ServicePort{{Port: 80}}}}, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
+		s.Create(t, fmt.Sprintf("{apiVersion: v1, kind: Service, metadata: {name: lyra-0-%[1]d}, spec: {selector: {app: lyra-0-%[1]d}, ports: [{port: 80}]}}", i))
 	}
 	s.snapshot(t, "empty.json")
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), filepath.Join(s.folder, "mine.yaml"))

@@ -23,10 +23,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/util/workqueue"
@@ -53,6 +50,7 @@ const (
 	// node comes.
 	block, gang = 100, 5
 	groupLabel  = "pod-group.scheduling.sigs.k8s.io"
+	podGroups   = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/default/podgroups"
 	// patience is for a large cluster on a busy machine.
 	patience = 15 * time.Minute
 )
@@ -77,8 +75,6 @@ type stand struct {
 	changing sync.Mutex
 	// arrived counts the pods that came.
 	arrived atomic.Int64
-	groups  dynamic.ResourceInterface
-	config  string
 }
 
 func TestSoak(t *testing.T) {
@@ -103,24 +99,13 @@ func newStand(t *testing.T) *stand {
 			t.Error(err)
 		}
 	})
-	s := &stand{Cluster: &cluster.Cluster{ControlPlane: plane}, config: t.TempDir()}
-	for _, path := range []string{cluster.CRDs(t, root), root + "/manifests/rbac/coscheduling.yaml"} {
-		objects, err := localcluster.ReadObjects(path)
-		if err == nil {
-			err = s.CreateObjects(t.Context(), objects...)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	s := &stand{Cluster: &cluster.Cluster{ControlPlane: plane}}
+	s.CreateFrom(t, cluster.CRDs(t, root), root+"/manifests/rbac/coscheduling.yaml")
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
 	}
 	config.QPS = -1
-	s.groups = dynamic.NewForConfigOrDie(config).Resource(schema.GroupVersionResource{
-		Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Resource: "podgroups",
-	}).Namespace(metav1.NamespaceDefault)
 	config.ContentType = runtime.ContentTypeProtobuf
 	s.client = kubernetes.NewForConfigOrDie(config)
 
@@ -135,6 +120,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
+// parallel does something count times, and fails the test at an error.
 func (s *stand) parallel(t *testing.T, count int, do func(i int) error) {
 	t.Helper()
 	workqueue.ParallelizeUntil(t.Context(), 32, count, func(i int) {
@@ -164,9 +150,7 @@ func (s *stand) deletePod(ctx context.Context, name string) error {
 // newNode describes a node in one of three zones, with a label that no other node has.
 func newNode(kind string, i int) *corev1.Node {
 	name := fmt.Sprintf("%s-%d", kind, i)
-	resources := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
-	}
+	resources := cluster.Resources("8", "32Gi", "110")
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 			corev1.LabelHostname: name, corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%3), "serial": name,
@@ -205,8 +189,7 @@ func newPod(kind string, i int) *corev1.Pod {
 // run starts a scheduler with a part of a configuration.
 func (s *stand) run(t *testing.T, program, name, config string, flags ...string) *localcluster.Scheduler {
 	t.Helper()
-	file := filepath.Join(s.config, name+".yaml")
-	cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nclientConnection: {qps: 1000, burst: 2000}\n"+config)
+	file := cluster.WriteConfig(t, "clientConnection: {qps: 1000, burst: 2000}\n"+config)
 	return s.StartScheduler(t, cluster.Program(t, program), file, localcluster.SchedulerOptions{Name: name, Flags: flags})
 }
 
@@ -241,14 +224,9 @@ func (s *stand) usage(t *testing.T, scheduler *localcluster.Scheduler, name stri
 		pending := s.Usage(t, scheduler).Pending
 		return cluster.Unless(pending == 0, "%v pods are in it", pending)
 	})
-	cluster.AwaitFor(t, patience, "a heap profile", func() error {
-		profile, err := s.Get(t.Context(), scheduler.URL()+"/debug/pprof/heap?gc=1")
-		if err == nil {
-			cluster.Write(t, filepath.Join(os.Getenv("RESULTS"), "soak-"+name+".pprof"), string(profile))
-		}
-		return err
-	})
-	return s.Usage(t, scheduler)
+	u, profile := s.UsageAfterCollection(t, scheduler, patience)
+	cluster.Write(t, filepath.Join(os.Getenv("RESULTS"), "soak-"+name+".pprof"), string(profile))
+	return u
 }
 
 // churn compares what two schedulers hold after five minutes, or half of the duration, and in the end.
@@ -289,7 +267,7 @@ func (s *stand) compare(t *testing.T, at time.Duration, schedulers map[string]*l
 		before, known := first[name]
 		if !known {
 			first[name] = now
-		} else if now.Heap > 1.05*before.Heap+5e6 || now.Goroutines > before.Goroutines+20 || now.Files > before.Files+10 {
+		} else if !now.Within(before, 1.05, 5e6, 20, 10) {
 			t.Errorf("%s grows: from %+v to %+v; next: go tool pprof -diff_base with the profiles in %s", name, before, now, os.Getenv("RESULTS"))
 		}
 	}
@@ -305,7 +283,7 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 		}
 	}
 	over := i - arrivals*int(lifetime.Seconds())
-	pod, number, past := newPod("new", i), i/block, over/block
+	pod, number, past, groups := newPod("new", i), i/block, over/block, s.Client().CoreV1().RESTClient()
 	if i%4 < 2 {
 		pod.Spec.SchedulerName = "load"
 	}
@@ -314,11 +292,11 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 		node := newNode("empty", number)
 		node.Spec.Taints = []corev1.Taint{{Key: "empty", Effect: corev1.TaintEffectNoSchedule}}
 		check(s.createNode(ctx, node))
-		_, err := s.groups.Create(ctx, newGroup(number), metav1.CreateOptions{})
-		check(err)
+		check(groups.Post().AbsPath(podGroups).SetHeader("Content-Type", "application/json").Body(fmt.Appendf(nil,
+			`{"apiVersion":"scheduling.sigs.k8s.io/v1alpha1","kind":"PodGroup","metadata":{"name":"gang-%d"},"spec":{"minMember":%d}}`, number, gang)).Do(ctx).Error())
 		if past > 0 {
 			check(s.client.CoreV1().Nodes().Delete(ctx, fmt.Sprint("empty-", past-1), metav1.DeleteOptions{}))
-			check(s.groups.Delete(ctx, fmt.Sprint("gang-", past-1), metav1.DeleteOptions{}))
+			check(groups.Delete().AbsPath(podGroups, fmt.Sprint("gang-", past-1)).Do(ctx).Error())
 		}
 	case in <= gang:
 		pod.Labels[groupLabel], pod.Spec.SchedulerName = fmt.Sprint("gang-", number), "gang"
@@ -330,13 +308,6 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 	if over >= 0 {
 		check(s.deletePod(ctx, fmt.Sprint("new-", over)))
 	}
-}
-
-func newGroup(number int) *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup",
-		"metadata": map[string]any{"name": fmt.Sprint("gang-", number)}, "spec": map[string]any{"minMember": int64(gang)},
-	}}
 }
 
 // update changes a node's status, with images that no node had before.
