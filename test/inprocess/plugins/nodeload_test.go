@@ -15,6 +15,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
@@ -25,6 +26,14 @@ import (
 	"k8s.io/utils/pointer"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
+
+func waitFor(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	const timeout = 30 * time.Second
+	if err := wait.PollImmediate(time.Millisecond, timeout, func() (bool, error) { return condition(), nil }); err != nil {
+		t.Fatalf("timed out after %v: %s", timeout, what)
+	}
+}
 
 // nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which only NodeLoad scores.
 const nodeLoadConfiguration = `
