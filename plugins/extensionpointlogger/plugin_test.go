@@ -8,7 +8,6 @@ import (
 	"io"
 	"reflect"
 	goruntime "runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
@@ -119,9 +119,7 @@ func TestDuration(t *testing.T) {
 func TestFilterWithoutPreFilter(t *testing.T) {
 	log := captureLog(t)
 	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState()
-	nodeInfo := framework.NewNodeInfo()
-	nodeInfo.SetNode(st.MakeNode().Name("node").Obj())
-	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), nodeInfo)
+	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), plugintest.NodeInfo(st.MakeNode().Name("node").Obj()))
 	calls := log.calls(t)
 	if len(calls) != 1 || calls[0]["node"] != "node" || calls[0]["cycle"] != "" {
 		t.Errorf("logged %v, want the node and no cycle", calls)
@@ -129,22 +127,6 @@ func TestFilterWithoutPreFilter(t *testing.T) {
 	if _, err := state.Read(extensionpointlogger.Name); err == nil {
 		t.Error("Filter wrote to the state, of which another worker may be making a copy")
 	}
-}
-
-// atOnce runs what the workers do, and has them begin together.
-func atOnce(work func(worker int)) {
-	var group sync.WaitGroup
-	begin := make(chan struct{})
-	for worker := 0; worker < 16; worker++ {
-		group.Add(1)
-		go func(worker int) {
-			defer group.Done()
-			<-begin
-			work(worker)
-		}(worker)
-	}
-	close(begin)
-	group.Wait()
 }
 
 // yieldingClock lets the other workers come as far as they can while one of them asks it for the time.
@@ -168,7 +150,7 @@ func TestBeginInParallel(t *testing.T) {
 	pl, pod := plugin.(logger), st.MakePod().Name("pod").Obj()
 	for i := 0; i < cycles; i++ {
 		state := framework.NewCycleState()
-		atOnce(func(int) { pl.Score(context.Background(), state, pod, "node") })
+		plugintest.InParallel(16, func(int) { pl.Score(context.Background(), state, pod, "node") })
 	}
 	calls := log.calls(t)
 	for i := 1; i <= cycles; i++ {
@@ -198,8 +180,6 @@ func TestQueueSort(t *testing.T) {
 	}
 }
 
-const benchmarkNodes = 5000
-
 func BenchmarkFilter(b *testing.B) {
 	for _, tt := range []struct {
 		name string
@@ -215,18 +195,9 @@ func BenchmarkFilter(b *testing.B) {
 			klog.SetOutput(io.Discard)
 			defer klog.LogToStderr(true)
 			pl, state, pod := newLogger(b, &args), framework.NewCycleState(), st.MakePod().Namespace("default").Name("pod").Obj()
-			nodeInfo := framework.NewNodeInfo()
-			nodeInfo.SetNode(st.MakeNode().Name("node").Obj())
+			nodeInfo := plugintest.NodeInfo(st.MakeNode().Name("node").Obj())
 			pl.PreFilter(context.Background(), state, pod)
-			b.ReportAllocs()
-			b.ResetTimer()
-			begin := time.Now()
-			for i := 0; i < b.N; i++ {
-				for node := 0; node < benchmarkNodes; node++ {
-					pl.Filter(context.Background(), state, pod, nodeInfo)
-				}
-			}
-			b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N)/benchmarkNodes, "ns/node")
+			plugintest.PerNode(b, 1, func(int) { pl.Filter(context.Background(), state, pod, nodeInfo) })
 		})
 	}
 }

@@ -5,47 +5,20 @@ package nodefilter
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
-
 func mustNew(t testing.TB, profile string, args runtime.Object) *NodeFilter {
 	t.Helper()
-	plugin, err := newPlugin(t, profile, args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*NodeFilter)
-}
-
-func nodeInfo(node *v1.Node) *framework.NodeInfo {
-	info := framework.NewNodeInfo()
-	info.SetNode(node)
-	return info
+	return plugintest.New(t, New, profile, args, nil).(*NodeFilter)
 }
 
 func labelled(key, value string) *metav1.LabelSelector {
@@ -132,7 +105,7 @@ func TestFilterUsesTheFirstMatchingRule(t *testing.T) {
 				tt.defaultAction = config.FilterAllow
 			}
 			plugin := mustNew(t, "profile", &config.NodeFilterArgs{Rules: tt.rules, DefaultAction: tt.defaultAction})
-			status := plugin.Filter(context.Background(), framework.NewCycleState(), tt.pod, nodeInfo(tt.node))
+			status := plugin.Filter(context.Background(), framework.NewCycleState(), tt.pod, plugintest.NodeInfo(tt.node))
 			if tt.want == "" && !status.IsSuccess() {
 				t.Errorf("the node is rejected: %v %q", status.Code(), status.Message())
 			}
@@ -171,9 +144,9 @@ func TestFilterCountsRejections(t *testing.T) {
 	one, two := mustNew(t, "counted-1", args), mustNew(t, "counted-2", args)
 	pod := st.MakePod().Namespace("a").Obj()
 	for _, name := range []string{"b-1", "b-2", "c-1"} {
-		one.Filter(context.Background(), nil, pod, nodeInfo(st.MakeNode().Name(name).Obj()))
+		one.Filter(context.Background(), nil, pod, plugintest.NodeInfo(st.MakeNode().Name(name).Obj()))
 	}
-	two.Filter(context.Background(), nil, pod, nodeInfo(st.MakeNode().Name("b-1").Obj()))
+	two.Filter(context.Background(), nil, pod, plugintest.NodeInfo(st.MakeNode().Name("b-1").Obj()))
 	for _, want := range []struct {
 		profile, rule string
 		count         float64
@@ -181,11 +154,7 @@ func TestFilterCountsRejections(t *testing.T) {
 		{"counted-1", "not-of-b", 2}, {"counted-1", "not-of-a", 0}, {"counted-1", "defaultAction", 1},
 		{"counted-2", "not-of-b", 1}, {"counted-2", "defaultAction", 0},
 	} {
-		got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(want.profile, want.rule))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != want.count {
+		if got := plugintest.MetricValue(t, rejections.WithLabelValues(want.profile, want.rule)); got != want.count {
 			t.Errorf("profile %s, rule %s: counted %g rejections, want %g", want.profile, want.rule, got, want.count)
 		}
 	}
@@ -219,39 +188,31 @@ func TestFilterInParallel(t *testing.T) {
 
 // filterInParallel has the first pod pass on a-1 alone, and the second on b-1.
 func filterInParallel(t *testing.T, plugin *NodeFilter, pods [2]*v1.Pod) {
-	nodes := []*framework.NodeInfo{nodeInfo(st.MakeNode().Name("a-1").Obj()), nodeInfo(st.MakeNode().Name("b-1").Obj())}
-	var wg sync.WaitGroup
-	for worker := 0; worker < 16; worker++ {
-		wg.Add(1)
-		go func(pod int, name string) {
-			defer wg.Done()
-			for i := 0; i < 500; i++ {
-				for node := range nodes {
-					status := plugin.Filter(context.Background(), nil, pods[pod], nodes[node])
-					if status.IsSuccess() != (pod == node) {
-						t.Errorf("pod %d, node %s: %v", pod, nodes[node].Node().Name, status.Code())
-						return
-					}
-					if !status.IsSuccess() {
-						status.SetFailedPlugin(name)
-						status.AppendReason(name)
-						if want := fmt.Sprintf("node(s) were denied by rule \"not-of-%s\" of NodeFilter, %s", nodes[node].Node().Name[:1], name); status.Message() != want {
-							t.Errorf("got the message %q, want %q", status.Message(), want)
-						}
-					}
+	nodes := []*framework.NodeInfo{plugintest.NodeInfo(st.MakeNode().Name("a-1").Obj()), plugintest.NodeInfo(st.MakeNode().Name("b-1").Obj())}
+	plugintest.InParallel(16, func(worker int) {
+		pod, name := worker%2, fmt.Sprintf("worker-%d", worker)
+		for i := 0; i < 1000; i++ {
+			node := i % 2
+			status := plugin.Filter(context.Background(), nil, pods[pod], nodes[node])
+			if status.IsSuccess() != (pod == node) {
+				t.Errorf("pod %d, node %s: %v", pod, nodes[node].Node().Name, status.Code())
+				return
+			}
+			if !status.IsSuccess() {
+				status.SetFailedPlugin(name)
+				status.AppendReason(name)
+				if want := fmt.Sprintf("node(s) were denied by rule \"not-of-%s\" of NodeFilter, %s", nodes[node].Node().Name[:1], name); status.Message() != want {
+					t.Errorf("got the message %q, want %q", status.Message(), want)
 				}
 			}
-		}(worker%2, fmt.Sprintf("worker-%d", worker))
-	}
-	wg.Wait()
+		}
+	})
 }
 
 func TestFilterDoesNotAllocate(t *testing.T) {
 	plugin := mustNew(t, "allocations", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
-	pod, node := st.MakePod().Namespace("a").Obj(), nodeInfo(st.MakeNode().Name("a-1").Obj())
-	if allocations := testing.AllocsPerRun(100, func() { plugin.Filter(context.Background(), nil, pod, node) }); allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
-	}
+	pod, node := st.MakePod().Namespace("a").Obj(), plugintest.NodeInfo(st.MakeNode().Name("a-1").Obj())
+	plugintest.ExpectAllocations(t, "Filter", 0, func() { plugin.Filter(context.Background(), nil, pod, node) })
 }
 
 // BenchmarkFilter is one pod against 5,000 nodes, one in ten with a GPU.
@@ -262,7 +223,7 @@ func BenchmarkFilter(b *testing.B) {
 		if i%10 == 0 {
 			node.Labels["gpu"] = "true"
 		}
-		nodes[i] = nodeInfo(node)
+		nodes[i] = plugintest.NodeInfo(node)
 	}
 	noGPU := config.NodeFilterRule{Name: "no-gpu", Action: config.FilterDeny, NodeSelector: labelled("gpu", "true")}
 	many := func(rule config.NodeFilterRule) []config.NodeFilterRule {
@@ -289,15 +250,12 @@ func BenchmarkFilter(b *testing.B) {
 	} {
 		plugin := mustNew(b, "benchmark", &config.NodeFilterArgs{Rules: bm.rules, DefaultAction: config.FilterAllow})
 		b.Run(bm.name, func(b *testing.B) {
-			b.ReportAllocs()
-			start := time.Now()
-			for i := 0; i < b.N; i++ {
+			plugintest.PerNode(b, len(nodes), func(int) {
 				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default"}}
 				for _, node := range nodes {
 					plugin.Filter(context.Background(), nil, pod, node)
 				}
-			}
-			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(nodes)), "ns/node")
+			})
 		})
 	}
 }

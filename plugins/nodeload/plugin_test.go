@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
 )
@@ -238,8 +239,8 @@ func TestTooFewMeasurements(t *testing.T) {
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("with one of four: %v", got)
 	}
-	if got := count(t, w.plugin.counters.blind[0]); got != 2 {
-		t.Errorf("%d cycles without measurements are counted, want 2", got)
+	if got := plugintest.MetricValue(t, w.plugin.counters.blind[0]); got != 2 {
+		t.Errorf("%g cycles without measurements are counted, want 2", got)
 	}
 	measure("node-0", "node-1")
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 4 || got.scores["node-0"] != 0 {
@@ -249,11 +250,11 @@ func TestTooFewMeasurements(t *testing.T) {
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("when all are too old: %v", got)
 	}
-	if got := count(t, w.plugin.counters.blind[0]); got != 3 {
-		t.Errorf("%d cycles without measurements are counted, want 3", got)
+	if got := plugintest.MetricValue(t, w.plugin.counters.blind[0]); got != 3 {
+		t.Errorf("%g cycles without measurements are counted, want 3", got)
 	}
-	if got := count(t, w.plugin.counters.rejections[0]); got != 4 {
-		t.Errorf("%d rejections are counted, want 4", got)
+	if got := plugintest.MetricValue(t, w.plugin.counters.rejections[0]); got != 4 {
+		t.Errorf("%g rejections are counted, want 4", got)
 	}
 }
 
@@ -458,7 +459,7 @@ func TestScoreUnknownCapacity(t *testing.T) {
 	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
 	}
-	w.nodeInfo(t, "node-2").AddPod(streams)
+	w.Node(t, "node-2").AddPod(streams)
 	want["node-2"] = 30
 	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
 		t.Errorf("with one of them on it: scores %v, want %v", got, want)
@@ -533,7 +534,7 @@ func TestCycleUsesOneSnapshot(t *testing.T) {
 	// Nor does another cycle, such as that of the next pod.
 	w.plugin.PreFilter(ctx, framework.NewCycleState(), pod("next", "1"))
 	w.clock.Step(time.Hour)
-	if status := w.plugin.Filter(ctx, state, incoming, w.nodeInfo(t, "node-0")); !status.IsSuccess() {
+	if status := w.plugin.Filter(ctx, state, incoming, w.Node(t, "node-0")); !status.IsSuccess() {
 		t.Errorf("Filter: %v", status)
 	}
 	w.plugin.PreScore(ctx, state, incoming, nil)
@@ -574,7 +575,7 @@ func TestFilterPreemption(t *testing.T) {
 	incoming := pod("incoming", "2") // 40 % + 50 % in flight
 	ctx, state := context.Background(), framework.NewCycleState()
 	w.plugin.PreFilter(ctx, state, incoming)
-	own := w.nodeInfo(t, "node-0")
+	own := w.Node(t, "node-0")
 	check := func(what string, state *framework.CycleState, nodeInfo *framework.NodeInfo, passes bool) {
 		t.Helper()
 		if status := w.plugin.Filter(ctx, state, incoming, nodeInfo); status.IsSuccess() != passes {
@@ -607,8 +608,7 @@ func TestNewNode(t *testing.T) {
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
 	ctx, state, incoming := context.Background(), framework.NewCycleState(), pod("incoming", "1")
 	w.plugin.PreFilter(ctx, state, incoming)
-	info := framework.NewNodeInfo()
-	info.SetNode(node("new"))
+	info := plugintest.NodeInfo(node("new"))
 	status := w.plugin.Filter(ctx, state, incoming, info)
 	if want := "node(s) had no measurement of cpu"; status.Message() != want {
 		t.Errorf("got %v, want %q", status, want)
@@ -637,7 +637,7 @@ func TestFilterReasonsAreConstant(t *testing.T) {
 	for i, load := range []float64{0.81, 0.9, 1.5, 7} {
 		w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, time.Minute)}, "node-1": {w.sample(0.85, 0)}})
 		for j := 0; j < 3; j++ {
-			w.nodeInfo(t, "node-0").AddPod(pod(fmt.Sprintf("assumed-%d-%d", i, j), "100m"))
+			w.Node(t, "node-0").AddPod(pod(fmt.Sprintf("assumed-%d-%d", i, j), "100m"))
 			w.clock.Step(10 * time.Second)
 			got := w.cycle(t, pod("incoming", fmt.Sprint(1+j)))
 			if first.rejected == nil {

@@ -9,19 +9,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/utils/pointer"
 )
-
-func waitFor(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	if err := wait.PollImmediate(time.Millisecond, 30*time.Second, func() (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("timed out: %s", what)
-	}
-}
 
 // Each step has the next loads of two nodes, 9.9 for none, and the total number of moves by then.
 func TestWake(t *testing.T) {
@@ -95,7 +88,7 @@ func TestWakeLateRejection(t *testing.T) {
 	incoming := pod("incoming", "1")
 	state := begin(w, incoming)
 	measure(0.9)
-	if status := w.plugin.Filter(context.Background(), state, incoming, w.nodeInfo(t, "node-0")); status.IsSuccess() {
+	if status := w.plugin.Filter(context.Background(), state, incoming, w.Node(t, "node-0")); status.IsSuccess() {
 		t.Fatal("a hot node passes")
 	}
 	measure(0.5)
@@ -119,7 +112,7 @@ func TestWakeOutage(t *testing.T) {
 			t.Fatalf("%s: %d moves before the last measurement is too old", stale, got)
 		}
 		w.clock.Step(time.Second)
-		waitFor(t, "pods are moved", func() bool { return w.moved() == 1 })
+		plugintest.WaitFor(t, "pods are moved", func() bool { return w.moved() == 1 })
 		if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 			t.Errorf("%s: rejected %v", stale, got.rejected)
 		}
@@ -158,7 +151,7 @@ func TestWakeLowerPriority(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w, gold, use := lowerWorld(t, test.mode, on(pod("bronze", "1"), "node-0", -1000))
 			use("bronze", test.before)
-			if got := w.plugin.Filter(context.Background(), begin(w, gold), gold, w.nodeInfo(t, "node-0")).Code(); got != test.code {
+			if got := w.plugin.Filter(context.Background(), begin(w, gold), gold, w.Node(t, "node-0")).Code(); got != test.code {
 				t.Fatalf("rejected with %v, want %v", got, test.code)
 			}
 			use("bronze", test.after)
@@ -187,7 +180,7 @@ func TestWakeEnds(t *testing.T) {
 			for _, p := range bronze {
 				use(p.Name, test.use)
 			}
-			w.plugin.Filter(context.Background(), begin(w, gold), gold, w.nodeInfo(t, "node-0"))
+			w.plugin.Filter(context.Background(), begin(w, gold), gold, w.Node(t, "node-0"))
 			for _, p := range bronze {
 				w.plugin.ended(p)
 			}
@@ -195,7 +188,7 @@ func TestWakeEnds(t *testing.T) {
 				t.Errorf("%d moves, want at most 1", got)
 			}
 			w.clock.Step(endedDelay)
-			waitFor(t, "pods that ended have been considered", func() bool {
+			plugintest.WaitFor(t, "pods that ended have been considered", func() bool {
 				w.plugin.mu.Lock()
 				defer w.plugin.mu.Unlock()
 				return !w.plugin.soon
@@ -217,12 +210,8 @@ func BenchmarkClosed(b *testing.B) {
 	for _, p := range bronze {
 		use(p.Name, 0.01)
 	}
-	state, info := begin(w, gold), w.nodeInfo(b, "node-0")
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; i < b.N; i++ {
-		w.plugin.Filter(context.Background(), state, gold, info)
-	}
+	state, info := begin(w, gold), w.Node(b, "node-0")
+	plugintest.PerNode(b, 1, func(int) { w.plugin.Filter(context.Background(), state, gold, info) })
 }
 
 func TestInFlightMetric(t *testing.T) {
@@ -230,7 +219,7 @@ func TestInFlightMetric(t *testing.T) {
 		on(pod("settled", "1"), "node-0", -1000), on(pod("new", "1"), "node-0", -100), on(pod("unmeasured", "1"), "node-1", -100), pod("waiting", "1"))
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
 	// On an unmeasured node, a pod that came after the others' measurements is in flight.
-	if got := gauge(t, w.plugin.counters.inFlight); got != 2 {
+	if got := plugintest.MetricValue(t, w.plugin.counters.inFlight); got != 2 {
 		t.Errorf("%v pods in flight, want 2", got)
 	}
 }

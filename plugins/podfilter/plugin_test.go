@@ -6,40 +6,20 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
-
 func mustNew(t testing.TB, profile string, args runtime.Object) *PodFilter {
 	t.Helper()
-	plugin, err := newPlugin(t, profile, args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*PodFilter)
+	return plugintest.New(t, New, profile, args, nil).(*PodFilter)
 }
 
 func TestPreFilterUsesTheFirstMatchingRule(t *testing.T) {
@@ -195,11 +175,7 @@ func TestPreFilterCountsRejections(t *testing.T) {
 		{"counted-1", "bad", 2}, {"counted-1", "good", 0}, {"counted-1", "defaultAction", 1},
 		{"counted-2", "bad", 1}, {"counted-2", "defaultAction", 0},
 	} {
-		got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(want.profile, want.rule))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != want.count {
+		if got := plugintest.MetricValue(t, rejections.WithLabelValues(want.profile, want.rule)); got != want.count {
 			t.Errorf("profile %s, rule %s: counted %g rejections, want %g", want.profile, want.rule, got, want.count)
 		}
 	}
@@ -212,8 +188,8 @@ func TestPreFilterDoesNotCountADryRun(t *testing.T) {
 	if status := plugin.PreFilter(context.Background(), state, st.MakePod().Name("bad").Obj()); status.IsSuccess() {
 		t.Error("the pod is not rejected")
 	}
-	if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues("what-if", "bad")); err != nil || got != 0 {
-		t.Errorf("counted %g rejections, %v; want none", got, err)
+	if got := plugintest.MetricValue(t, rejections.WithLabelValues("what-if", "bad")); got != 0 {
+		t.Errorf("counted %g rejections, want none", got)
 	}
 }
 
@@ -230,13 +206,9 @@ func BenchmarkPreFilter(b *testing.B) {
 	}
 	plugin := mustNew(b, "benchmark", args)
 	pod := st.MakePod().Name("web-1").Namespace("default").Label("app", "db").Obj()
-	b.ReportAllocs()
-	b.ResetTimer()
-	start := time.Now()
-	for i := 0; i < b.N; i++ {
+	plugintest.PerNode(b, nodes, func(int) {
 		if status := plugin.PreFilter(context.Background(), nil, pod); !status.IsSuccess() {
 			b.Fatal(status.Message())
 		}
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*nodes), "ns/node")
+	})
 }

@@ -7,13 +7,12 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
-	"sync"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -52,18 +51,11 @@ func scoreInOrder(t testing.TB, pl *RandScore, pod *v1.Pod, names []string) map[
 func scoreInParallel(pl *RandScore, pod *v1.Pod, names []string) map[string]int64 {
 	const workers = 16
 	state, scores := framework.NewCycleState(), make([]int64, len(names))
-	var wait sync.WaitGroup
-	for worker := 0; worker < workers; worker++ {
-		worker := worker
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			for i := worker; i < len(names); i += workers {
-				scores[i], _ = pl.Score(context.Background(), state, pod, names[i])
-			}
-		}()
-	}
-	wait.Wait()
+	plugintest.InParallel(workers, func(worker int) {
+		for i := worker; i < len(names); i += workers {
+			scores[i], _ = pl.Score(context.Background(), state, pod, names[i])
+		}
+	})
 	byName := map[string]int64{}
 	for i, name := range names {
 		byName[name] = scores[i]
@@ -146,22 +138,16 @@ func TestScoreIsUniform(t *testing.T) {
 func TestScoreDoesNotAllocate(t *testing.T) {
 	pl, pod, state := newPlugin(t, 0), st.MakePod().UID("uid-1").Obj(), framework.NewCycleState()
 	pl.Score(context.Background(), state, pod, "node-1")
-	if allocations := testing.AllocsPerRun(100, func() { pl.Score(context.Background(), state, pod, "node-1") }); allocations != 0 {
-		t.Errorf("Score allocates %v times after the cycle's first call, want 0", allocations)
-	}
+	plugintest.ExpectAllocations(t, "Score after the cycle's first call", 0, func() { pl.Score(context.Background(), state, pod, "node-1") })
 }
 
 func BenchmarkScore(b *testing.B) {
 	const nodes = 5000
 	pl, names, pod := newPlugin(b, 0), nodeNames(nodes), st.MakePod().UID("8b9a1c44-5a35-4e5f-9d5e-0c5d1f3b7f11").Obj()
-	b.ReportAllocs()
-	b.ResetTimer()
-	start := time.Now()
-	for i := 0; i < b.N; i++ {
+	plugintest.PerNode(b, nodes, func(int) {
 		state := framework.NewCycleState()
 		for _, name := range names {
 			pl.Score(context.Background(), state, pod, name)
 		}
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*nodes), "ns/node")
+	})
 }

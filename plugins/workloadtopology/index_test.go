@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
@@ -52,9 +53,7 @@ func (c *cluster) Get(name string) (*framework.NodeInfo, error) {
 func newCluster(nodes ...*v1.Node) *cluster {
 	c := &cluster{}
 	for _, node := range nodes {
-		info := framework.NewNodeInfo()
-		info.SetNode(node)
-		c.all = append(c.all, info)
+		c.all = append(c.all, plugintest.NodeInfo(node))
 	}
 	return c
 }
