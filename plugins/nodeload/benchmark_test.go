@@ -103,8 +103,8 @@ func begin(w *world, pod *v1.Pod) *framework.CycleState {
 
 // forget resets the cached loads of a view.
 func forget(v *view) {
-	for i := range v.kept {
-		v.kept[i] = atomic.Value{}
+	for i := range v.predictions {
+		v.predictions[i] = atomic.Value{}
 	}
 }
 

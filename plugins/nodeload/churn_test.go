@@ -104,7 +104,7 @@ func play(t *testing.T, jobs []job, count int, cores float64) (before, after dev
 					continue
 				}
 				requested[n] -= p.request
-				w.plugin.ended(p.Pod)
+				w.plugin.podEnded(p.Pod)
 			}
 			placed[n] = left
 		}
@@ -248,20 +248,20 @@ func TestEndedPod(t *testing.T) {
 	measure(0.1)
 	w.clock.Step(time.Minute)
 	measure(0.1)
-	if got := len(w.plugin.gone); got != 0 {
+	if got := len(w.plugin.ended.runs); got != 0 {
 		t.Errorf("%d ended pods are remembered after an hour", got)
 	}
 	for i := 0; i < 2*mostEnded; i++ {
-		w.plugin.ended(controlled(on(pod("small", "0"), "node-0", 0)))
+		w.plugin.podEnded(controlled(on(pod("small", "0"), "node-0", 0)))
 	}
-	if got := len(w.plugin.gone); got != mostEnded {
+	if got := len(w.plugin.ended.runs); got != mostEnded {
 		t.Errorf("%d ended pods are remembered, want %d", got, mostEnded)
 	}
 	// Nothing corrects the estimate of a pod without a controller.
-	w.plugin.ended(on(pod("large", "9"), "node-0", 0))
+	w.plugin.podEnded(on(pod("large", "9"), "node-0", 0))
 	want("10 %")
 	// What ended pods are estimated to have used is not more than what was measured: a pod that begins counts.
-	w.plugin.ended(controlled(on(pod("large", "9"), "node-0", 0)))
+	w.plugin.podEnded(controlled(on(pod("large", "9"), "node-0", 0)))
 	want("0 %")
 	info.AddPod(on(pod("begins", "2"), "node-0", 3700))
 	want("20 %")
@@ -274,7 +274,7 @@ func (w *world) predicted(info *framework.NodeInfo) string {
 
 // know sets how well the use of a Job's pods is known, from 0 to 1.
 func (w *world) know(job string, share float64) {
-	scales := w.plugin.current().learned(owner{"test", "Job", job})
+	scales := w.plugin.current().scales.see(owner{"test", "Job", job}, 1, 0)
 	for r := range scales.each {
 		scales.each[r].variance = uncertain * (1 - share)
 	}
@@ -315,7 +315,7 @@ func TestHotNodeStaysClosed(t *testing.T) {
 			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
 			w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/measured": w.sample(1, 0)}
 			w.know("job", test.known)
-			w.plugin.ended(ends)
+			w.plugin.podEnded(ends)
 			if got := w.predicted(plugintest.NodeInfo(n)); got != test.want {
 				t.Errorf("predicted %s, want %s", got, test.want)
 			}
@@ -333,7 +333,7 @@ func TestSameName(t *testing.T) {
 	v := w.plugin.current()
 	v.usedByPods[0] = map[string]collector.Sample{"test/db-0": w.sample(2, 0)}
 	used := func(pod *v1.Pod) float64 { return v.used(pod, StartOf(pod, v.window, v.made), 0) }
-	w.plugin.ended(before)
+	w.plugin.podEnded(before)
 	if got := used(now); got >= 0 {
 		t.Errorf("the new pod's use is %v, want unknown", got)
 	}
@@ -343,10 +343,10 @@ func TestSameName(t *testing.T) {
 	}
 	// The name of the last one that ended is remembered as long as this one.
 	w.clock.Step(time.Minute)
-	w.plugin.ended(now)
+	w.plugin.podEnded(now)
 	w.clock.Step(8*time.Minute - time.Second)
 	w.measure(nil)
-	if ended, _ := w.plugin.current().over.Load(nameOf(now)); ended != now.UID {
+	if ended, _ := w.plugin.ended.last(nameOf(now)); ended != now.UID {
 		t.Errorf("got %v", ended)
 	}
 }
@@ -366,12 +366,12 @@ func TestEndedPodsInAnOutage(t *testing.T) {
 		}
 		p := of(on(pod(fmt.Sprint("pod-", i), "1"), fmt.Sprint("node-", node), i-60), "Job", "job")
 		runtime.SetFinalizer(p, func(*v1.Pod) { atomic.AddInt32(&collected, 1) })
-		w.plugin.ended(p)
+		w.plugin.podEnded(p)
 	}
 	uids := 0
-	w.plugin.current().over.Range(func(_, _ interface{}) bool { uids++; return true })
+	w.plugin.ended.uids.Range(func(_, _ interface{}) bool { uids++; return true })
 	// maxSampleAge and the window are 8 minutes.
-	if got := len(w.plugin.gone); got != 481 || uids != got {
+	if got := len(w.plugin.ended.runs); got != 481 || uids != got {
 		t.Errorf("%d ended pods and %d UIDs are remembered after an hour, want 481", got, uids)
 	}
 	plugintest.WaitFor(t, "the pods are not referenced", func() bool {
@@ -392,7 +392,7 @@ func TestEndInMidCycle(t *testing.T) {
 		t.Errorf("predicted %s while it runs, want 98 %%", got)
 	}
 	w.know("job", 1)
-	w.plugin.ended(ends)
+	w.plugin.podEnded(ends)
 	if got := predicted(); got != "78 %" {
 		t.Errorf("predicted %s after its end, want 78 %%", got)
 	}
@@ -410,7 +410,7 @@ func BenchmarkEnded(b *testing.B) {
 	w := newWorld(b, arguments(five()...), nodes(1))
 	measureAll(w, nodes(1))
 	for i := 0; i < 3000; i++ {
-		w.plugin.ended(of(on(pod(fmt.Sprint("pod-", i), "1"), "node-0", -i), "Job", "job"))
+		w.plugin.podEnded(of(on(pod(fmt.Sprint("pod-", i), "1"), "node-0", -i), "Job", "job"))
 	}
 	info := plugintest.NodeInfo(node("node-0"), on(pod("runs", "1"), "node-0", -10))
 	plugintest.PerNode(b, 1, func(i int) {

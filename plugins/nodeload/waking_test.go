@@ -182,7 +182,7 @@ func TestWakeEnds(t *testing.T) {
 			}
 			w.plugin.Filter(context.Background(), begin(w, gold), gold, w.Node(t, "node-0"))
 			for _, p := range bronze {
-				w.plugin.ended(p)
+				w.plugin.podEnded(p)
 			}
 			if got := w.moved(); got > 1 {
 				t.Errorf("%d moves, want at most 1", got)
@@ -191,7 +191,7 @@ func TestWakeEnds(t *testing.T) {
 			plugintest.WaitFor(t, "pods that ended have been considered", func() bool {
 				w.plugin.mu.Lock()
 				defer w.plugin.mu.Unlock()
-				return !w.plugin.soon
+				return !w.plugin.wakesSoon
 			})
 			if got := w.moved(); got != test.moves {
 				t.Errorf("%d moves, want %d", got, test.moves)
