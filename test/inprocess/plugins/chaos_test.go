@@ -4,24 +4,18 @@ package plugins
 
 import (
 	"cmp"
-	"context"
 	"fmt"
+	"kube-scheduler-fork/test/inprocess/decision"
 	"reflect"
-	"runtime"
 	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 // chaosConfiguration returns a configuration with the profile chaos, which has the given args, and the profile other

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"kube-scheduler-fork/test/inprocess/decision"
 	"maps"
 	"reflect"
 	"regexp"
@@ -19,7 +20,6 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 // logged is the scheduler's log.
@@ -329,36 +329,6 @@ func checkFields(t *testing.T, one call) {
 	}
 }
 
-func TestLinesOfOneCycleShareItsNumber(t *testing.T) {
-	log := captureLog(t)
-	smallCluster(t, loggerConfiguration())
-	podOf, cyclesOf := make(map[string]string), make(map[string]map[string]bool)
-	for _, one := range lastCalls(t, log, 3) {
-		pod, number := one["pod"], one["cycle"]
-		if one["extensionPoint"] == "QueueSort" {
-			continue
-		}
-		if podOf[number] != "" && podOf[number] != pod {
-			t.Errorf("cycle %s is of both %s and %s", number, podOf[number], pod)
-		}
-		podOf[number] = pod
-		if cyclesOf[pod] == nil {
-			cyclesOf[pod] = make(map[string]bool)
-		}
-		cyclesOf[pod][number] = true
-	}
-	// Pods come in the order of priority; the preemptor, the first, is retried at the end.
-	want := map[string]string{"1": "preemptor", "2": "choosing", "3": "pinned", "4": "unbindable", "5": "huge", "6": "preemptor"}
-	for number, pod := range want {
-		if podOf[number] != "secret-namespace/secret-"+pod {
-			t.Errorf("cycle %s is of %s, want %s", number, podOf[number], pod)
-		}
-	}
-	if len(podOf) != len(want) {
-		t.Errorf("cycles of %v, want %v", podOf, want)
-	}
-}
-
 func TestRedactLeavesNoName(t *testing.T) {
 	log := captureLog(t)
 	smallCluster(t, loggerConfiguration())
@@ -399,36 +369,4 @@ func TestRedactLeavesNoName(t *testing.T) {
 func without(n map[string]int, key string) map[string]int {
 	delete(n, key)
 	return n
-}
-
-func TestSamplingTakesAllOfAPodOrNothing(t *testing.T) {
-	log := captureLog(t)
-	smallCluster(t, loggerConfiguration())
-	all := lastCalls(t, log, 3)
-	before := len(all)
-	// At a rate of one half, these UIDs select some of the five pods, but not all.
-	smallCluster(t, loggerConfiguration("sampleRate: 0.5"))
-	var taken, left int
-	sampled := log.calls()[before:]
-	for _, name := range []string{"preemptor", "choosing", "pinned", "unbindable", "huge"} {
-		pod := "secret-namespace/secret-" + name
-		want := without(counts(of(pod, all)), "QueueSort")
-		expectPostBind := want["PostBind"] > 0 && len(of(pod, sampled)) > 0
-		waitFor(t, name+": PostBind", func() bool {
-			sampled = log.calls()[before:]
-			return !expectPostBind || counts(of(pod, sampled))["PostBind"] > 0
-		})
-		got := without(counts(of(pod, sampled)), "QueueSort")
-		switch {
-		case len(of(pod, sampled)) == 0:
-			left++
-		case reflect.DeepEqual(got, want):
-			taken++
-		default:
-			t.Errorf("%s: logged %v of %v", name, got, want)
-		}
-	}
-	if taken == 0 || left == 0 {
-		t.Errorf("%d pods taken, %d left: the scenario says nothing", taken, left)
-	}
 }

@@ -5,6 +5,7 @@ package plugins
 import (
 	"encoding/json"
 	"fmt"
+	"kube-scheduler-fork/test/inprocess/decision"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -24,7 +25,6 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
-	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 func waitFor(t *testing.T, what string, condition func() bool) {
