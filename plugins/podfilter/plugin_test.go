@@ -22,13 +22,18 @@ func mustNew(t testing.TB, profile string, args runtime.Object) *PodFilter {
 	return plugintest.New(t, New, profile, args, nil).(*PodFilter)
 }
 
+// TestPreFilterUsesTheFirstMatchingRule is about the order of rules, and that a rule has all its conditions. What meets a
+// condition is tested in filterrule.
 func TestPreFilterUsesTheFirstMatchingRule(t *testing.T) {
 	gpu := &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}
-	notTesting := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: "stage", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"testing"}},
-	}}
-	const byDefault = "pod(s) were denied by PodFilter: no rule matched, and defaultAction is Deny"
-	tests := []struct {
+	const noGPU, byDefault = `pod(s) were denied by rule "no-gpu" of PodFilter`, "pod(s) were denied by PodFilter: no rule matched, and defaultAction is Deny"
+	deny := config.PodFilterRule{Name: "no-gpu", Action: config.FilterDeny, PodNames: []string{"pod"}, Namespaces: []string{"team-?"}, PodSelector: gpu}
+	allow := config.PodFilterRule{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team-1"}}
+	both, exceptionLast := []config.PodFilterRule{allow, deny}, []config.PodFilterRule{deny, allow}
+	pod := func(namespace, name, gpu string) *v1.Pod {
+		return st.MakePod().Namespace(namespace).Name(name).Label("gpu", gpu).Obj()
+	}
+	for _, tt := range []struct {
 		name          string
 		rules         []config.PodFilterRule
 		defaultAction config.FilterAction
@@ -36,103 +41,20 @@ func TestPreFilterUsesTheFirstMatchingRule(t *testing.T) {
 		// want is the message of the rejection; none means that the pod passes.
 		want string
 	}{
-		{
-			name:  "a rule that denies by name",
-			rules: []config.PodFilterRule{{Name: "no-canary", Action: config.FilterDeny, PodNames: []string{"web-*", "*-canary-?"}}},
-			pod:   st.MakePod().Name("db-canary-1").Obj(),
-			want:  `pod(s) were denied by rule "no-canary" of PodFilter`,
-		},
-		{
-			name:  "a rule that denies other names",
-			rules: []config.PodFilterRule{{Name: "no-canary", Action: config.FilterDeny, PodNames: []string{"*-canary-?"}}},
-			pod:   st.MakePod().Name("db-canary-10").Obj(),
-		},
-		{
-			name:  "a rule that denies by namespace",
-			rules: []config.PodFilterRule{{Name: "no-tests", Action: config.FilterDeny, Namespaces: []string{"test-?"}}},
-			pod:   st.MakePod().Name("pod").Namespace("test-1").Obj(),
-			want:  `pod(s) were denied by rule "no-tests" of PodFilter`,
-		},
-		{
-			name:  "a rule that denies by label",
-			rules: []config.PodFilterRule{{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu}},
-			pod:   st.MakePod().Name("pod").Label("gpu", "true").Obj(),
-			want:  `pod(s) were denied by rule "no-gpu" of PodFilter`,
-		},
-		{
-			name:  "a pod without labels, and a rule for a label",
-			rules: []config.PodFilterRule{{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu}},
-			pod:   st.MakePod().Name("pod").Obj(),
-		},
-		{
-			name:  "a pod without labels, and a rule for the absence of a label's value",
-			rules: []config.PodFilterRule{{Name: "only-tests", Action: config.FilterDeny, PodSelector: notTesting}},
-			pod:   st.MakePod().Name("pod").Obj(),
-			want:  `pod(s) were denied by rule "only-tests" of PodFilter`,
-		},
-		{
-			name:  "an empty selector matches every pod",
-			rules: []config.PodFilterRule{{Name: "closed", Action: config.FilterDeny, PodSelector: &metav1.LabelSelector{}}},
-			pod:   st.MakePod().Name("pod").Obj(),
-			want:  `pod(s) were denied by rule "closed" of PodFilter`,
-		},
-		{
-			name: "all conditions of a rule must hold: name and label do, the namespace does not",
-			rules: []config.PodFilterRule{
-				{Name: "x", Action: config.FilterDeny, PodNames: []string{"pod"}, Namespaces: []string{"a"}, PodSelector: gpu},
-			},
-			pod: st.MakePod().Name("pod").Namespace("b").Label("gpu", "true").Obj(),
-		},
-		{
-			name: "all conditions of a rule must hold: namespace and label do, the name does not",
-			rules: []config.PodFilterRule{
-				{Name: "x", Action: config.FilterDeny, PodNames: []string{"pod"}, Namespaces: []string{"a"}, PodSelector: gpu},
-			},
-			pod: st.MakePod().Name("pod-1").Namespace("a").Label("gpu", "true").Obj(),
-		},
-		{
-			name: "an exception before the rule",
-			rules: []config.PodFilterRule{
-				{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team"}},
-				{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu},
-			},
-			defaultAction: config.FilterDeny,
-			pod:           st.MakePod().Name("pod").Namespace("team").Label("gpu", "true").Obj(),
-		},
-		{
-			name: "an exception after the rule comes too late",
-			rules: []config.PodFilterRule{
-				{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu},
-				{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team"}},
-			},
-			pod:  st.MakePod().Name("pod").Namespace("team").Label("gpu", "true").Obj(),
-			want: `pod(s) were denied by rule "no-gpu" of PodFilter`,
-		},
-		{
-			name:          "the default action denies what no rule matches",
-			rules:         []config.PodFilterRule{{Name: "team", Action: config.FilterAllow, Namespaces: []string{"team"}}},
-			defaultAction: config.FilterDeny,
-			pod:           st.MakePod().Name("pod").Namespace("other").Obj(),
-			want:          byDefault,
-		},
-		{
-			name:  "the default action allows what no rule matches",
-			rules: []config.PodFilterRule{{Name: "team", Action: config.FilterDeny, Namespaces: []string{"team"}}},
-			pod:   st.MakePod().Name("pod").Namespace("other").Obj(),
-		},
-	}
-	for _, tt := range tests {
+		{"all conditions of a rule hold", both, config.FilterAllow, pod("team-2", "pod", "true"), noGPU},
+		{"all but the name", both, config.FilterAllow, pod("team-2", "pod-1", "true"), ""},
+		{"all but the namespace", both, config.FilterAllow, pod("b", "pod", "true"), ""},
+		{"all but the label", both, config.FilterAllow, pod("team-2", "pod", "false"), ""},
+		{"an exception before the rule", both, config.FilterDeny, pod("team-1", "pod", "true"), ""},
+		{"an exception after the rule comes too late", exceptionLast, config.FilterAllow, pod("team-1", "pod", "true"), noGPU},
+		{"the default action denies what no rule matches", both, config.FilterDeny, pod("other", "pod", "true"), byDefault},
+		{"the default action allows what no rule matches", both, config.FilterAllow, pod("other", "pod", "true"), ""},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.defaultAction == "" {
-				tt.defaultAction = config.FilterAllow
-			}
 			plugin := mustNew(t, "profile", &config.PodFilterArgs{Rules: tt.rules, DefaultAction: tt.defaultAction})
 			status := plugin.PreFilter(context.Background(), framework.NewCycleState(), tt.pod)
-			if tt.want == "" && !status.IsSuccess() {
-				t.Errorf("the pod is rejected: %v %q", status.Code(), status.Message())
-			}
-			if tt.want != "" && (status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != tt.want) {
-				t.Errorf("got %v %q, want %v %q", status.Code(), status.Message(), framework.UnschedulableAndUnresolvable, tt.want)
+			if status.Message() != tt.want || tt.want != "" && status.Code() != framework.UnschedulableAndUnresolvable {
+				t.Errorf("got %v %q, want %q", status.Code(), status.Message(), tt.want)
 			}
 		})
 	}
