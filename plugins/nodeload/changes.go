@@ -17,9 +17,6 @@ import (
 // endedDelay is how long a pod that ended waits for others, before pending pods are moved for all of them.
 const endedDelay = time.Second
 
-// current returns the current view.
-func (pl *NodeLoad) current() *view { return pl.viewed.Load().(*view) }
-
 // swapped makes a snapshot the current one, and wakes the pods that may fit now.
 func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
 	nodes, err := pl.nodes.List(labels.Everything())
@@ -77,14 +74,4 @@ func (pl *NodeLoad) podEnded(pod *v1.Pod) {
 // forgetEnded forgets the ended pods that no measurement contains that may be used. pl.mu is held.
 func (pl *NodeLoad) forgetEnded() {
 	pl.ended.forget(pl.clock.Now().Add(-pl.endedAge).UnixNano())
-}
-
-// allPods returns the pods on nodes, and those that wait.
-func (pl *NodeLoad) allPods() []*v1.Pod {
-	pods, err := pl.pods.List(labels.Everything())
-	if err != nil {
-		klog.ErrorS(err, "Pods in flight were not counted because listing the pods failed; next: wait for the next refresh",
-			"plugin", Name, "profile", pl.profile)
-	}
-	return pods
 }

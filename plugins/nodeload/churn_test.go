@@ -217,8 +217,7 @@ func TestEndedPod(t *testing.T) {
 		t.Helper()
 		plugintest.WaitFor(t, "predicted "+load, func() bool { return predicted() == load })
 	}
-	measure := func(load float64) { w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}}) }
-	measure(0.5)
+	w.measureLoads(0.5)
 	w.know("job", 1)
 	want("50 %")
 
@@ -239,15 +238,15 @@ func TestEndedPod(t *testing.T) {
 	}
 	// Two of five minutes later the mean still contains 60 % of both, which is 24 %.
 	w.clock.SetTime(epoch.Add(2 * time.Minute))
-	measure(0.34)
+	w.measureLoads(0.34)
 	want("10 %")
 	w.clock.SetTime(epoch.Add(5 * time.Minute))
-	measure(0.1)
+	w.measureLoads(0.1)
 	want("10 %")
 	w.clock.SetTime(epoch.Add(time.Hour))
-	measure(0.1)
+	w.measureLoads(0.1)
 	w.clock.Step(time.Minute)
-	measure(0.1)
+	w.measureLoads(0.1)
 	if got := len(w.plugin.ended.runs); got != 0 {
 		t.Errorf("%d ended pods are remembered after an hour", got)
 	}
@@ -312,7 +311,7 @@ func TestHotNodeStaysClosed(t *testing.T) {
 			n, ends := node("node-0"), of(on(pod("ends", "2"), "node-0", -150), "Job", "job")
 			test.change(n, ends)
 			w := newWorld(t, arguments(resource), []*v1.Node{n})
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
+			w.measureLoads(0.72)
 			w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/measured": w.sample(1, 0)}
 			w.know("job", test.known)
 			w.plugin.podEnded(ends)
@@ -329,7 +328,7 @@ func TestSameName(t *testing.T) {
 	before, now := of(on(pod("db-0", "2"), "node-0", -1000), "StatefulSet", "db"), of(on(pod("db-0", "2"), "node-0", -90), "StatefulSet", "db")
 	now.UID = "new"
 	w := newWorld(t, arguments(cpu(70)), nodes(1))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.5, 0)}})
+	w.measureLoads(0.5)
 	v := w.plugin.current()
 	v.usedByPods[0] = map[string]collector.Sample{"test/db-0": w.sample(2, 0)}
 	used := func(pod *v1.Pod) float64 { return v.used(pod, StartOf(pod, v.window, v.made), 0) }
@@ -385,7 +384,7 @@ func TestEndedPodsInAnOutage(t *testing.T) {
 func TestEndInMidCycle(t *testing.T) {
 	ends := of(on(pod("ends", "2"), "node-0", -75), "Job", "job")
 	w := newWorld(t, arguments(cpu(80)), nodes(1), ends)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.83, 0)}})
+	w.measureLoads(0.83)
 	info, incoming := w.Node(t, "node-0"), pod("incoming", "1")
 	predicted := func() string { return w.predicted(info) }
 	if got := predicted(); got != "98 %" {
@@ -397,7 +396,7 @@ func TestEndInMidCycle(t *testing.T) {
 		t.Errorf("predicted %s after its end, want 78 %%", got)
 	}
 	// Preemption does not take it off again: 76 % would be below the threshold.
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.86, 0)}})
+	w.measureLoads(0.86)
 	w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/ends": w.sample(0.5, 0)}
 	state := begin(w, incoming)
 	w.plugin.RemovePod(context.Background(), state, incoming, framework.NewPodInfo(ends), info)

@@ -127,6 +127,23 @@ func (w *world) measure(samples map[string][]collector.Sample) {
 	w.plugin.swapped(w.last)
 }
 
+// unmeasured is the load of a node without a measurement.
+const unmeasured = -1
+
+// samples returns samples of one resource that were taken now on node-0, node-1, ….
+func (w *world) samples(loads ...float64) map[string][]collector.Sample {
+	samples := map[string][]collector.Sample{}
+	for i, load := range loads {
+		if load != unmeasured {
+			samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{w.sample(load, 0)}
+		}
+	}
+	return samples
+}
+
+// measureLoads gives the plugin a snapshot with one resource.
+func (w *world) measureLoads(loads ...float64) { w.measure(w.samples(loads...)) }
+
 // scoreOf returns the score of a node in whole points.
 func (w *world) scoreOf(state *framework.CycleState, pod *v1.Pod, node string) int64 {
 	score, _ := w.plugin.Score(context.Background(), state, pod, node)

@@ -36,7 +36,7 @@ func TestOvercommittingPods(t *testing.T) {
 				p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: apiresource.MustParse("2")}
 			}
 			w := newWorld(t, arguments(cpu(70)), nodes(1))
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
+			w.measureLoads(0.72)
 			if w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/other": w.sample(1, 0)}; test.measured {
 				w.plugin.current().usedByPods[0]["test/p"] = w.sample(1, 0)
 			}

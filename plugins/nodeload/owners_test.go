@@ -47,9 +47,9 @@ func TestOwnerOf(t *testing.T) {
 func learned(t *testing.T, load float64, pods ...*v1.Pod) *world {
 	t.Helper()
 	w := newWorld(t, arguments(cpu(0)), nodes(1), pods...)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+	w.measureLoads(0.2)
 	w.clock.SetTime(epoch.Add(time.Minute))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}})
+	w.measureLoads(load)
 	return w
 }
 
@@ -102,9 +102,9 @@ func TestLearningWithAnnotations(t *testing.T) {
 	annotated.Annotations = map[string]string{"example.com/cpu": "5"}
 	for name, running := range map[string][]*v1.Pod{"one pod of each": {annotated, plain}, "only an annotated pod": {annotated}} {
 		w := newWorld(t, arguments(resource), nodes(1), running...)
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+		w.measureLoads(0.2)
 		w.clock.SetTime(epoch.Add(time.Minute))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.4, 0)}})
+		w.measureLoads(0.4)
 		if got := w.estimated(of(pod("c", "1"), "Job", "etl")); got < 0.99 || got > 1.01 {
 			t.Errorf("%s: 1 core requested: estimated %v, want 1", name, got)
 		}
@@ -120,14 +120,14 @@ func TestLearningFromMeasurementsOnly(t *testing.T) {
 		"older":   {{Value: 0.9, At: epoch.UnixNano()}},
 	} {
 		w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "5"), "node-0", 0), "Job", "etl"))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+		w.measureLoads(0.2)
 		w.clock.SetTime(epoch.Add(time.Minute))
 		w.measure(map[string][]collector.Sample{"node-0": samples})
 		if got := w.estimated(next); got != 1 {
 			t.Errorf("%s: estimated %v, want 1", name, got)
 		}
 		w.clock.SetTime(epoch.Add(2 * time.Minute))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(math.Inf(1), 0)}})
+		w.measureLoads(math.Inf(1))
 		if got := w.estimated(next); name == "missing" && got != 1 {
 			t.Errorf("after a missing one: estimated %v, want 1", got)
 		}

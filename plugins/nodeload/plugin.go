@@ -21,8 +21,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
@@ -119,4 +122,17 @@ func (pl *NodeLoad) Name() string { return Name }
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable |
 		framework.UpdateNodeTaint | framework.UpdateNodeCondition}}
+}
+
+// current returns the current view.
+func (pl *NodeLoad) current() *view { return pl.viewed.Load().(*view) }
+
+// allPods returns the pods on nodes, and those that wait.
+func (pl *NodeLoad) allPods() []*v1.Pod {
+	pods, err := pl.pods.List(labels.Everything())
+	if err != nil {
+		klog.ErrorS(err, "Pods in flight were not counted because listing the pods failed; next: wait for the next refresh",
+			"plugin", Name, "profile", pl.profile)
+	}
+	return pods
 }

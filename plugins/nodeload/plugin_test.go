@@ -64,6 +64,15 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
+// measureVarying measures loads with a deviation of 10 %.
+func (w *world) measureVarying(loads ...float64) {
+	samples := w.samples(loads...)
+	for _, of := range samples {
+		of[0].Deviation, of[0].HasDeviation = 0.1, true
+	}
+	w.measure(samples)
+}
+
 // TestScoreAboveCapacity checks that overloaded nodes keep their order, with each strategy.
 func TestScoreAboveCapacity(t *testing.T) {
 	for _, strategy := range []config.NodeLoadStrategy{config.NodeLoadLeastUsed, config.NodeLoadTargetUtilization, config.NodeLoadRisk} {
@@ -82,13 +91,7 @@ func TestScoreAboveCapacity(t *testing.T) {
 				r := cpu(0)
 				r.Strategy = strategy
 				w := newWorld(t, arguments(r), nodes(len(test.loads)))
-				samples := map[string][]collector.Sample{}
-				for i, load := range test.loads {
-					s := w.sample(load, 0)
-					s.Deviation, s.HasDeviation = 0.1, true
-					samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{s}
-				}
-				w.measure(samples)
+				w.measureVarying(test.loads...)
 				scores := w.cycle(t, pod("incoming", test.incoming)).scores
 				for i := 1; i < len(test.loads); i++ {
 					if better, worse := scores[fmt.Sprintf("node-%d", i-1)], scores[fmt.Sprintf("node-%d", i)]; better <= worse {
@@ -129,7 +132,7 @@ func TestScoreUnitsAndCapacities(t *testing.T) {
 				n.Annotations = map[string]string{"node-load.scheduler/capacity-cpu": test.annotation}
 			}
 			w := newWorld(t, arguments(r), []*v1.Node{n})
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.value, 0)}})
+			w.measureLoads(test.value)
 			if got := w.cycle(t, pod("incoming", "1")).scores["node-0"]; got != test.want {
 				t.Errorf("score %d, want %d", got, test.want)
 			}
@@ -154,7 +157,7 @@ func TestUnknownCapacity(t *testing.T) {
 		args := arguments(r)
 		args.FilterOnStale, args.MinFreshNodesPercent = config.NodeLoadFilterClosed, 0
 		w := newWorld(t, args, nodes(1))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.value, 0)}})
+		w.measureLoads(test.value)
 		asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{resourceName: "5"}).Obj()
 		got := w.cycle(t, asking)
 		if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
@@ -190,10 +193,7 @@ func TestMissingMeasurements(t *testing.T) {
 					args := arguments(cpu(80))
 					args.FilterOnStale, args.Fallback = policy, fallback
 					w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
-					samples := map[string][]collector.Sample{}
-					for _, name := range []string{"node-1", "node-2", "node-3"} {
-						samples[name] = []collector.Sample{w.sample(0.1, 0)}
-					}
+					samples := w.samples(unmeasured, 0.1, 0.1, 0.1)
 					if of := test.samples(w); of != nil {
 						samples["node-0"] = of
 					}
@@ -223,26 +223,19 @@ func TestTooFewMeasurements(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
-	measure := func(hot ...string) {
-		samples := map[string][]collector.Sample{}
-		for _, name := range hot {
-			samples[name] = []collector.Sample{w.sample(0.95, 0)}
-		}
-		w.measure(samples)
-	}
 	byRequests := map[string]int64{"node-0": 60, "node-1": 90, "node-2": 90, "node-3": 90}
 
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("before the first snapshot: %v", got)
 	}
-	measure("node-0")
+	w.measureLoads(0.95)
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("with one of four: %v", got)
 	}
 	if got := plugintest.MetricValue(t, w.plugin.counters.blind[0]); got != 2 {
 		t.Errorf("%g cycles without measurements are counted, want 2", got)
 	}
-	measure("node-0", "node-1")
+	w.measureLoads(0.95, 0.95)
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 4 || got.scores["node-0"] != 0 {
 		t.Errorf("with two of four: %v", got)
 	}
@@ -305,7 +298,7 @@ func TestFilterExemptPods(t *testing.T) {
 		args := arguments(cpu(80))
 		test.change(&args)
 		w := newWorld(t, args, nodes(1))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+		w.measureLoads(0.9)
 		if got := w.cycle(t, test.pod); len(got.rejected) == 0 != test.passes {
 			t.Errorf("%s: rejected %v, want it to pass: %v", test.pod.Name, got.rejected, test.passes)
 		}
@@ -323,7 +316,7 @@ func TestExtendedResources(t *testing.T) {
 		n.Status.Allocatable["nvidia.com/gpu"] = apiresource.MustParse("4")
 	}
 	w := newWorld(t, arguments(gpu), all)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.85, 0)}})
+	w.measureLoads(0.85)
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 		t.Errorf("a pod without a device is rejected: %v", got)
 	}
@@ -424,13 +417,7 @@ func TestScoreWithoutMeasurement(t *testing.T) {
 			args := arguments(test.resource)
 			args.Fallback = test.fallback
 			w := newWorld(t, args, nodes(4))
-			samples := map[string][]collector.Sample{}
-			for i, load := range test.loads {
-				s := w.sample(load, 0)
-				s.Deviation, s.HasDeviation = 0.1, true
-				samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{s}
-			}
-			w.measure(samples)
+			w.measureVarying(test.loads[:]...)
 			if got := w.cycle(t, pod("incoming", "0")).scores; !reflect.DeepEqual(got, test.want) {
 				t.Errorf("scores %v, want %v", got, test.want)
 			}
@@ -450,11 +437,7 @@ func TestScoreUnknownCapacity(t *testing.T) {
 	streams := pod("streams", "0")
 	streams.Annotations = map[string]string{"example.com/bandwidth": "200M"}
 	w := newWorld(t, arguments(r), all)
-	samples := map[string][]collector.Sample{}
-	for _, n := range all {
-		samples[n.Name] = []collector.Sample{w.sample(300e6, 0)}
-	}
-	w.measure(samples)
+	w.measureLoads(300e6, 300e6, 300e6)
 	want := map[string]int64{"node-0": 50, "node-1": 50, "node-2": 50}
 	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
@@ -471,7 +454,7 @@ func TestScoreUnknownCapacity(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))
 	measure := func() {
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.1, 0)}})
+		w.measureLoads(0.9, 0.1)
 	}
 	measure()
 	now := w.clock.Now()
@@ -513,7 +496,7 @@ func TestScorePodsWithoutEstimate(t *testing.T) {
 			r.Capacity = nil
 		}
 		w := newWorld(t, arguments(r), nodes(2))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.305001, 0)}, "node-1": {w.sample(0.305, 0)}})
+		w.measureLoads(0.305001, 0.305)
 		if got := w.cycle(t, test.pod).scores; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s, with a capacity %v: scores %v, want %v", test.pod.Name, test.capacity, got, test.want)
 		}
@@ -525,7 +508,7 @@ func TestCycleUsesOneSnapshot(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	incoming := pod("incoming", "1")
 	measure := func(value float64) {
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(value, 0)}})
+		w.measureLoads(value)
 	}
 	measure(0.2)
 	ctx, state := context.Background(), framework.NewCycleState()
@@ -571,7 +554,7 @@ func TestFilterPreemption(t *testing.T) {
 	big := pod("big", "5")
 	big.Spec.NodeName = "node-0"
 	w := newWorld(t, arguments(cpu(80)), nodes(1), big)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.4, 0)}})
+	w.measureLoads(0.4)
 	incoming := pod("incoming", "2") // 40 % + 50 % in flight
 	ctx, state := context.Background(), framework.NewCycleState()
 	w.plugin.PreFilter(ctx, state, incoming)
@@ -605,7 +588,7 @@ func TestNewNode(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(2))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	w.measureLoads(0.1, 0.1)
 	ctx, state, incoming := context.Background(), framework.NewCycleState(), pod("incoming", "1")
 	w.plugin.PreFilter(ctx, state, incoming)
 	info := plugintest.NodeInfo(node("new"))
@@ -619,7 +602,7 @@ func TestNewNode(t *testing.T) {
 		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
 	// The next view may include the node, so pods that were rejected on it are retried, measured or not.
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	w.measureLoads(0.1, 0.1)
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)
 	}

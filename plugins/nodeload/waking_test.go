@@ -16,13 +16,13 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-// Each step has the next loads of two nodes, 9.9 for none, and the total number of moves by then.
+// Each step has the next loads of two nodes, and the total number of moves by then.
 func TestWake(t *testing.T) {
 	type step struct {
 		loads [2]float64
 		moves int
 	}
-	const none = 9.9
+	const none = unmeasured
 	for _, test := range []struct {
 		name    string
 		stale   config.NodeLoadFilterOnStale
@@ -52,19 +52,10 @@ func TestWake(t *testing.T) {
 				args.FilterOnStale = test.stale
 			}
 			w := newWorld(t, args, nodes(2), test.running...)
-			measure := func(loads [2]float64) {
-				samples := map[string][]collector.Sample{}
-				for i, name := range []string{"node-0", "node-1"} {
-					if loads[i] != none {
-						samples[name] = []collector.Sample{w.sample(loads[i], 0)}
-					}
-				}
-				w.measure(samples)
-			}
-			measure(test.first)
+			w.measureLoads(test.first[:]...)
 			w.cycle(t, pod("incoming", "1"))
 			for i, step := range test.steps {
-				measure(step.loads)
+				w.measureLoads(step.loads[:]...)
 				if got := w.moved(); got != step.moves {
 					t.Errorf("after step %d: %d moves, want %d", i+1, got, step.moves)
 				}
@@ -81,17 +72,14 @@ func TestWake(t *testing.T) {
 // TestWakeLateRejection checks a rejection by a cycle whose view was replaced meanwhile.
 func TestWakeLateRejection(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
-	measure := func(load float64) {
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}})
-	}
-	measure(0.9)
+	w.measureLoads(0.9)
 	incoming := pod("incoming", "1")
 	state := begin(w, incoming)
-	measure(0.9)
+	w.measureLoads(0.9)
 	if status := w.plugin.Filter(context.Background(), state, incoming, w.Node(t, "node-0")); status.IsSuccess() {
 		t.Fatal("a hot node passes")
 	}
-	measure(0.5)
+	w.measureLoads(0.5)
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)
 	}
@@ -123,7 +111,7 @@ func TestWakeOutage(t *testing.T) {
 func lowerWorld(t testing.TB, mode config.NodeLoadLowerPriorityLoad, lower ...*v1.Pod) (w *world, gold *v1.Pod, use func(name string, cores float64)) {
 	w = newWorld(t, arguments(cpu(80)), nodes(1), lower...)
 	w.plugin.args.LowerPriorityLoad = mode
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+	w.measureLoads(0.9)
 	gold = pod("gold", "1")
 	gold.Spec.Priority = pointer.Int32(1000)
 	uses := map[string]collector.Sample{}
@@ -217,7 +205,7 @@ func BenchmarkClosed(b *testing.B) {
 func TestInFlightMetric(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2),
 		on(pod("settled", "1"), "node-0", -1000), on(pod("new", "1"), "node-0", -100), on(pod("unmeasured", "1"), "node-1", -100), pod("waiting", "1"))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+	w.measureLoads(0.9)
 	// On an unmeasured node, a pod that came after the others' measurements is in flight.
 	if got := plugintest.MetricValue(t, w.plugin.counters.inFlight); got != 2 {
 		t.Errorf("%v pods in flight, want 2", got)

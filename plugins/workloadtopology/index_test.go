@@ -193,9 +193,8 @@ func (c *cluster) change(t *testing.T, random *rand.Rand, step int) {
 	pick := func(values ...string) string { return values[random.Intn(len(values))] }
 	what := random.Intn(12)
 	if len(c.all) < 3 || what == 0 {
-		info := framework.NewNodeInfo()
-		info.SetNode(newNode(fmt.Sprintf("node-%d-%d", step, len(c.all)), pick("", "a", "b"), pick("", "r", "s")))
-		c.all = append(c.all, info)
+		node := newNode(fmt.Sprintf("node-%d-%d", step, len(c.all)), pick("", "a", "b"), pick("", "r", "s"))
+		c.all = append(c.all, plugintest.NodeInfo(node))
 		return
 	}
 	i := random.Intn(len(c.all))
