@@ -21,14 +21,17 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+// message is that of the plugin's lines.
+const message = "Extension point called"
+
 func TestRedactHashesAreEqualInAProcess(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	state, pod := framework.NewCycleState(), st.MakePod().Namespace("a").Name("b").Obj()
 	for i := 0; i < 2; i++ {
 		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Redact: true})
 		pl.PreBind(context.Background(), state, pod, "node")
 	}
-	calls := log.calls(t)
+	calls := log.Lines(t, message)
 	if len(calls) != 2 || calls[0]["node"] != calls[1]["node"] || calls[0]["pod"] != calls[1]["pod"] {
 		t.Errorf("two profiles write of the same node and pod %v", calls)
 	}
@@ -63,26 +66,26 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 		{rate: 0.25, lowest: 500 - 58, most: 500 + 58},
 		{rate: 1e-9, lowest: 0, most: 0},
 	} {
-		log := captureLog(t)
+		log := plugintest.CaptureLog(t)
 		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: tt.rate})
 		for i := 0; i < pods; i++ {
 			pod := st.MakePod().Name("pod").UID(fmt.Sprintf("8b1f3f5e-0000-0000-0000-%012d", i)).Obj()
 			pl.PreBind(context.Background(), framework.NewCycleState(), pod, "node")
 		}
-		if got := len(log.calls(t)); got < tt.lowest || got > tt.most {
+		if got := len(log.Lines(t, message)); got < tt.lowest || got > tt.most {
 			t.Errorf("at a sample rate of %v, %d of %d pods are logged, want %d to %d", tt.rate, got, pods, tt.lowest, tt.most)
 		}
 	}
 }
 
 func TestNamespaces(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"a", "b"}})
 	for _, namespace := range []string{"a", "b", "c", "ab"} {
 		pl.PreBind(context.Background(), framework.NewCycleState(), st.MakePod().Namespace(namespace).Name("pod").Obj(), "node")
 	}
 	var got []string
-	for _, one := range log.calls(t) {
+	for _, one := range log.Lines(t, message) {
 		got = append(got, one["pod"])
 	}
 	if want := []string{"a/pod", "b/pod"}; !reflect.DeepEqual(got, want) {
@@ -91,7 +94,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	now := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, now)
 	if err != nil {
@@ -107,7 +110,7 @@ func TestDuration(t *testing.T) {
 	pl.PreBind(context.Background(), second, pod, "node")
 	pl.PreBind(context.Background(), first, pod, "node")
 	var got []string
-	for _, one := range log.calls(t) {
+	for _, one := range log.Lines(t, message) {
 		got = append(got, one["extensionPoint"]+" "+one["cycle"]+" "+one["duration"])
 	}
 	want := []string{"PreFilter 1 0s", "Score 1 5ms", "PreFilter 2 0s", "PreBind 2 1.995s", "PreBind 1 2s"}
@@ -117,10 +120,10 @@ func TestDuration(t *testing.T) {
 }
 
 func TestFilterWithoutPreFilter(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState()
 	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), plugintest.NodeInfo(st.MakeNode().Name("node").Obj()))
-	calls := log.calls(t)
+	calls := log.Lines(t, message)
 	if len(calls) != 1 || calls[0]["node"] != "node" || calls[0]["cycle"] != "" {
 		t.Errorf("logged %v, want the node and no cycle", calls)
 	}
@@ -142,7 +145,7 @@ func (yieldingClock) Now() time.Time {
 
 func TestBeginInParallel(t *testing.T) {
 	const cycles = 100
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, yieldingClock{})
 	if err != nil {
 		t.Fatal(err)
@@ -152,9 +155,12 @@ func TestBeginInParallel(t *testing.T) {
 		state := framework.NewCycleState()
 		plugintest.InParallel(16, func(int) { pl.Score(context.Background(), state, pod, "node") })
 	}
-	calls := log.calls(t)
+	lines := map[string]int{}
+	for _, one := range log.Lines(t, message) {
+		lines[one["cycle"]]++
+	}
 	for i := 1; i <= cycles; i++ {
-		if got := len(where(calls, "cycle", fmt.Sprint(i))); got != 16 {
+		if got := lines[fmt.Sprint(i)]; got != 16 {
 			t.Fatalf("%d lines of cycle %d, want one of each of the 16 workers", got, i)
 		}
 	}
@@ -167,7 +173,7 @@ func TestQueueSort(t *testing.T) {
 	if _, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}).(framework.QueueSortPlugin); sorts {
 		t.Error("the plugin sorts without having been asked to")
 	}
-	captureLog(t)
+	plugintest.CaptureLog(t)
 	sorter, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, QueueSort: true}).(framework.QueueSortPlugin)
 	if !sorts {
 		t.Fatal("the plugin does not sort")

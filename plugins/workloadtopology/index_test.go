@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/fake"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
@@ -33,22 +34,9 @@ func newArgs() *config.WorkloadTopologyArgs {
 }
 
 // cluster is a snapshot whose nodes and pods a test changes.
-type cluster struct {
-	framework.NodeInfoLister
-	all []*framework.NodeInfo
-}
+type cluster struct{ all []*framework.NodeInfo }
 
-func (c *cluster) NodeInfos() framework.NodeInfoLister  { return c }
-func (c *cluster) List() ([]*framework.NodeInfo, error) { return c.all, nil }
-
-func (c *cluster) Get(name string) (*framework.NodeInfo, error) {
-	for _, nodeInfo := range c.all {
-		if nodeInfo.Node().Name == name {
-			return nodeInfo, nil
-		}
-	}
-	return nil, fmt.Errorf("no node %s", name)
-}
+func (c *cluster) NodeInfos() framework.NodeInfoLister { return fake.NodeInfoLister(c.all) }
 
 func newCluster(nodes ...*v1.Node) *cluster {
 	c := &cluster{}
@@ -59,7 +47,7 @@ func newCluster(nodes ...*v1.Node) *cluster {
 }
 
 func (c *cluster) node(name string) *framework.NodeInfo {
-	nodeInfo, err := c.Get(name)
+	nodeInfo, err := c.NodeInfos().Get(name)
 	if err != nil {
 		panic(err)
 	}

@@ -5,7 +5,6 @@ package plugins
 import (
 	"cmp"
 	"fmt"
-	"kube-scheduler-fork/test/inprocess/decision"
 	"reflect"
 	"slices"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 // chaosConfiguration returns a configuration with the profile chaos, which has the given args, and the profile other

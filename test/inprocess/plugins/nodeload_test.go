@@ -5,7 +5,6 @@ package plugins
 import (
 	"encoding/json"
 	"fmt"
-	"kube-scheduler-fork/test/inprocess/decision"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,24 +15,17 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
-
-func waitFor(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	const timeout = 30 * time.Second
-	if err := wait.PollImmediate(time.Millisecond, timeout, func() (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("timed out after %v: %s", timeout, what)
-	}
-}
 
 // nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which only NodeLoad scores.
 const nodeLoadConfiguration = `
@@ -107,7 +99,7 @@ func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, load
 			s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil)
 		})
 	}
-	waitFor(t, "NodeLoad has measured the nodes", func() bool {
+	plugintest.WaitFor(t, "NodeLoad has measured the nodes", func() bool {
 		for _, profile := range s.page() {
 			for _, node := range profile.Nodes {
 				if _, measured := loads[node.Node]; measured != (node.Resources[0].Measured != nil) {
@@ -390,7 +382,7 @@ func TestNodeLoadLowerPriorityLoad(t *testing.T) {
 func (s *nodeLoadScheduler) awaitMeasured(node string, percent float64) {
 	s.t.Helper()
 	before := s.page()[0].Snapshot
-	waitFor(s.t, "NodeLoad has measured the node", func() bool {
+	plugintest.WaitFor(s.t, "NodeLoad has measured the node", func() bool {
 		page := s.page()[0]
 		// The first of two refreshes may have been answered before.
 		return page.Snapshot >= before+2 && *page.Nodes[0].Resources[0].Measured == percent
