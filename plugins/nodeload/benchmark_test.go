@@ -101,10 +101,10 @@ func begin(w *world, pod *v1.Pod) *framework.CycleState {
 	return state
 }
 
-// forget resets the cached loads of a view.
+// forget resets the predictions of a view.
 func forget(v *view) {
 	for i := range v.predictions {
-		v.predictions[i] = atomic.Value{}
+		v.predictions[i].Store(&prediction{})
 	}
 }
 
