@@ -8,9 +8,13 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	// The plugins' args, in every version.
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/configcheck"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/argsscheme"
 )
+
+// Upstream's scheme may have been built before the plugins' args were added to its builder.
+func init() { scheme.AddToScheme(scheme.Scheme) }
 
 // stock is the name of the default configuration.
 const stock = "stock"

@@ -34,10 +34,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulerargs "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/argsscheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -53,6 +53,7 @@ var scenarios = map[string]func(*world) error{
 }
 
 func TestMain(m *testing.M) {
+	scheme.AddToScheme(scheme.Scheme)
 	do := scenarios[os.Getenv("SCENARIO")]
 	if do == nil {
 		os.Exit(m.Run())

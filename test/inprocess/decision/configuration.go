@@ -11,7 +11,8 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/argsscheme"
+	// The plugins' args, in every version.
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 )
 
 // klogFlags are initialized before any goroutine logs, because klog does not lock for that.
@@ -33,6 +34,9 @@ func Quiet(tb testing.TB) {
 	set(false, "FATAL")
 	tb.Cleanup(func() { set(true, "ERROR") })
 }
+
+// Upstream's scheme may have been built before the plugins' args were added to its builder.
+func init() { scheme.AddToScheme(scheme.Scheme) }
 
 // defaultConfiguration is the configuration of a scheduler that is started without a file.
 const defaultConfiguration = `

@@ -21,12 +21,13 @@ import (
 	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	// The plugins' args, in every version.
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/datalocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/argsscheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
@@ -101,6 +102,7 @@ func TestMain(m *testing.M) {
 }
 
 func (o order) simulate() (result.Run, error) {
+	scheme.AddToScheme(scheme.Scheme) // It may have been built before the plugins' args were added to its builder.
 	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(o.Config), nil, nil)
 	if err != nil {
 		return result.Run{}, err
