@@ -3,7 +3,7 @@
 # Runs the tests on real components, after building their prerequisites. Ends with the time of each step, the checks
 # that cannot run here, and go test's own lines.
 #
-# Inputs: the whole checkout; TESTS, the target of steps.mk: test (what a newcomer runs; no root), all (what CI runs;
+# Inputs: the whole checkout; TRACES and VULNDB, where steps that need them find their data; TESTS, the target of steps.mk: test (what a newcomer runs; no root), all (what CI runs;
 #   root, Debian), long, or steps; JOBS, how many steps at a time; CI=true makes a check that cannot run here a failure.
 # Output: _output/test/, the output of each step. Exit: 0 all passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
@@ -22,10 +22,8 @@ export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHED
 export METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
 export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager KUBECTL_SCHEDULING=$OUTPUT/bin/linux/$HOST_ARCH/kubectl-scheduling
 
-# Recorded data of production clusters, which are not part of the project.
-[[ ! -d $ROOT/../shared/traces ]] || export TRACES=${TRACES:-$ROOT/../shared/traces}
-# Nor is the Go vulnerability database.
-[[ ! -d $ROOT/../shared/vulndb ]] || export VULNDB=${VULNDB:-file://$(realpath "$ROOT/../shared/vulndb")}
+# Recorded data of production clusters, and the Go vulnerability database, which are not part of the project.
+export TRACES=${TRACES:-} VULNDB=${VULNDB:-}
 
 unchecked=()
 # The race detector compiles everything a second time, which takes too long for a newcomer's make test.

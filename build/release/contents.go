@@ -5,7 +5,6 @@ package release
 import (
 	"archive/tar"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -94,9 +93,7 @@ func gather(options Options) ([]file, error) {
 			}
 		}
 	}
-	switch err := take(licenceName, filepath.Join(options.Project, licenceName), 0o644, "git checkout -- "+licenceName); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	if err := take(licenceName, filepath.Join(options.Project, licenceName), 0o644, "git checkout -- "+licenceName); err != nil {
 		return nil, err
 	}
 	pin, err := pinOf(options)

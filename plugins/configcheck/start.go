@@ -274,6 +274,14 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 	)
 }
 
+// instead has what to use for the plugins that an earlier version of this image had.
+var instead = map[string]string{
+	"TargetLoadPacking":          "; use NodeLoad with the strategy TargetUtilization: docs/known-as.md",
+	"LoadVariationRiskBalancing": "; use NodeLoad with the strategy Risk: docs/known-as.md",
+	"PodState":                   "; it is sample code, which make add-module brings back: docs/modules.md",
+	"QOSSort":                    "; it is sample code, which make add-module brings back: docs/modules.md",
+}
+
 // wrongPlugins returns an error for each enabled plugin that does not exist or has a negative weight, which upstream
 // accepts at some extension points.
 func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
@@ -282,7 +290,7 @@ func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry f
 		for _, plugin := range point.Enabled {
 			path := path.Child(point.name, "enabled").Key(plugin.Name)
 			if _, found := registry[plugin.Name]; !found {
-				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name", path))
+				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name%s", path, instead[plugin.Name]))
 			}
 			if plugin.Weight < 0 {
 				errs = append(errs, field.Invalid(path.Child("weight"), plugin.Weight, "must not be negative"))

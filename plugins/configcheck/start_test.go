@@ -290,13 +290,14 @@ func TestValidatePrintsAllErrors(t *testing.T) {
 			document: head + `
 profiles:
 - schedulerName: default-scheduler
-  plugins: {score: {enabled: [{name: Broken}, {name: Scorer}, {name: Scoorer}]}, multiPoint: {enabled: [{name: BrokenTwice}, {name: Lost}]}}
+  plugins: {score: {enabled: [{name: Broken}, {name: Scorer}, {name: Scoorer}, {name: TargetLoadPacking}]}, multiPoint: {enabled: [{name: BrokenTwice}, {name: Lost}]}}
 - schedulerName: other
   plugins: {filter: {enabled: [{name: Broken}]}}
 `,
 			want: []string{
 				"profiles[0].plugins.multiPoint.enabled[Lost]: this scheduler has no plugin of that name",
 				"profiles[0].plugins.score.enabled[Scoorer]: this scheduler has no plugin of that name",
+				"profiles[0].plugins.score.enabled[TargetLoadPacking]: this scheduler has no plugin of that name; use NodeLoad with the strategy TargetUtilization: docs/known-as.md",
 				"profiles[0]: plugin Broken: the first line and the second",
 				"profiles[0]: plugin BrokenTwice: another",
 				"profiles[0]: plugin BrokenTwice: one thing",

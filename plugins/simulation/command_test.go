@@ -46,7 +46,6 @@ profiles:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 `,
-		"asks.yaml":        "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {score: {enabled: [{name: TargetLoadPacking}]}}}]\n",
 		"extender.yaml":    "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nextenders: [{urlPrefix: http://127.0.0.1:1, filterVerb: f}]\n",
 		"wrong.yaml":       "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nparalelism: 3\n",
 		"pod.yaml":         "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}\n",
@@ -99,7 +98,6 @@ func TestCommand(t *testing.T) {
 		"no snapshot":             {"--trace trace.csv", 2, "", "next: kubectl scheduling snapshot"},
 		"no such file":            {"--snapshot none.yaml", 2, "", "none.yaml"},
 		"invalid configuration":   {"--snapshot cluster.yaml --config wrong.yaml", 2, "", "paralelism"},
-		"plugin with a server":    {"--snapshot cluster.yaml --config asks.yaml", 2, "", "TargetLoadPacking asks a load-watcher over the network"},
 		"extender":                {"--snapshot cluster.yaml --config extender.yaml", 2, "", "extenders: they need the network"},
 		"two of one name":         {"--snapshot cluster.yaml --config stock --config stock", 2, "", `two configurations have the name "stock"`},
 		"unknown output":          {"--snapshot cluster.yaml --output report.pdf", 2, "", "report.pdf is unknown"},

@@ -48,18 +48,8 @@ func (c configuration) load() (*schedulerconfig.KubeSchedulerConfiguration, erro
 	if len(config.Extenders) > 0 {
 		return nil, c.failed(fmt.Errorf("extenders: they need the network, and are not simulated; next: a copy of the file without extenders"))
 	}
-	for _, profile := range config.Profiles {
-		for _, name := range profile.Plugins.Names() {
-			if asksServer[name] {
-				return nil, c.failed(fmt.Errorf("%s asks a load-watcher over the network, and is not simulated; next: a copy of the file without it", name))
-			}
-		}
-	}
 	return config, nil
 }
-
-// asksServer has the plugins of other projects that measure the load with a client of their own.
-var asksServer = map[string]bool{"TargetLoadPacking": true, "LoadVariationRiskBalancing": true}
 
 func (c configuration) failed(err error) error {
 	return fmt.Errorf("--config %s: %v; next: kube-scheduler --validate-config --config %s", c.Path, err, c.Path)

@@ -57,6 +57,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("OUTPUT", filepath.Join(env.WorkDir, "_output"))
 			env.Setenv("TREE", filepath.Join(env.WorkDir, "_output", "kubernetes"))
 			env.Setenv("PATCHES_DIR", filepath.Join(env.WorkDir, "patches"))
+			env.Setenv("SERIES_DIR", filepath.Join(env.WorkDir, "series"))
 			env.Setenv("UPSTREAM_VERSION_FILE", filepath.Join(env.WorkDir, "upstream.version"))
 			env.Setenv("MODULES_FILE", filepath.Join(env.WorkDir, "modules.yaml"))
 			env.Setenv("KUBERNETES_GIT_URL", "file://"+filepath.Join(env.WorkDir, "upstream"))

@@ -26,7 +26,9 @@ func TestEndHelps(t *testing.T) {
 		{nil, sets.NewString("any", "both", "error", "tells")},
 	} {
 		q := NewTestQueue(ctx, newDefaultQueueSort(), WithClusterEventMap(map[framework.ClusterEvent]sets.String{ends: sets.NewString("Any", "Tells")}))
-		q.EndHelps = func(plugin string, ended, pending *v1.Pod) bool { return plugin != "Tells" || ended.Name == "peer" && pending.Name == "tells" }
+		q.EndHelps = func(plugin string, ended, pending *v1.Pod) bool {
+			return plugin != "Tells" || ended.Name == "peer" && pending.Name == "tells"
+		}
 		for name, plugins := range map[string][]string{"any": {"Any"}, "tells": {"Tells"}, "both": {"Tells", "Any"}, "unregistered": {"None"}, "error": nil} {
 			info := q.newQueuedPodInfo(st.MakePod().Name(name).UID(name).Obj(), plugins...)
 			if err := q.AddUnschedulableIfNotPresent(info, q.SchedulingCycle()); err != nil {
