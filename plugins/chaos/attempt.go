@@ -3,11 +3,9 @@
 package chaos
 
 import (
-	"context"
 	"strconv"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -25,8 +23,7 @@ const (
 // attempt of the pod reads it.
 //
 // It needs no lock: only rejected is written while Filter is called in parallel, and it is atomic. The other fields are
-// written when the attempt begins, or by NormalizeScore, Reserve and Permit, one after the other; then the binding
-// cycle owns it.
+// written when the attempt begins, or by NormalizeScore and Reserve, one after the other.
 type attempt struct {
 	keys
 	// number counts the pod's attempts, from 1.
@@ -45,8 +42,6 @@ type attempt struct {
 	drawn string
 	// reserved is set when the pod got a node.
 	reserved bool
-	// stopWaiting ends the goroutine that allows the pod after its delay. It is nil without a delay.
-	stopWaiting context.CancelFunc
 }
 
 // Clone returns the attempt itself: a copy of the cycle's state belongs to the same attempt.
@@ -117,14 +112,13 @@ func (a *attempts) of(state *framework.CycleState, pod *v1.Pod) (current *attemp
 // keys are the keys of an attempt's pseudorandom numbers, each independent of the others. They depend on the seed, the
 // pod's UID and the attempt's number.
 type keys struct {
-	coins, dice, delay, redirect, target uint64
+	coins, dice, redirect, target uint64
 }
 
 func newKeys(attempt uint64) keys {
 	return keys{
 		coins:    pseudorandom.Mix(attempt, "coins"),
 		dice:     pseudorandom.Mix(attempt, "dice"),
-		delay:    pseudorandom.Mix(attempt, "delay"),
 		redirect: pseudorandom.Mix(attempt, "redirect"),
 		target:   pseudorandom.Mix(attempt, "target"),
 	}
@@ -138,11 +132,6 @@ func (k *keys) rejects(nodeName string, percent int32) bool {
 // score returns a random score for a node, uniform from 0 to 100.
 func (k *keys) score(nodeName string) int64 {
 	return int64(pseudorandom.Below(pseudorandom.Mix(k.dice, nodeName), uint64(framework.MaxNodeScore+1)))
-}
-
-// permitDelay returns a random delay, uniform, more than 0 and at most max. max is more than 0.
-func (k *keys) permitDelay(max time.Duration) time.Duration {
-	return 1 + time.Duration(pseudorandom.Below(k.delay, uint64(max)))
 }
 
 // redirects reports whether the pod goes to a random node, with a chance of percent.

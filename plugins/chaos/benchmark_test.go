@@ -5,10 +5,10 @@ package chaos
 import (
 	"context"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -16,24 +16,19 @@ const benchmarkNodes = 5000
 
 // benchmark calls a function for each of 5,000 nodes in a new cycle of a pod, which is a target or not.
 func benchmark(b *testing.B, namespace string, call func(pl *Chaos, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo)) {
-	args := everything()
-	w := newWorld(b, args, makeNodes(benchmarkNodes))
+	w := newWorld(b, everything(), makeNodes(benchmarkNodes))
 	all, err := w.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		b.Fatal(err)
 	}
 	pod := st.MakePod().Namespace(namespace).Name("pod").UID("8b9a1c44-5a35-4e5f-9d5e-0c5d1f3b7f11").Obj()
-	b.ReportAllocs()
-	b.ResetTimer()
-	start := time.Now()
-	for i := 0; i < b.N; i++ {
+	plugintest.PerNode(b, benchmarkNodes, func(int) {
 		state := framework.NewCycleState()
 		w.plugin.PreFilter(context.Background(), state, pod)
 		for _, nodeInfo := range all {
 			call(w.plugin, state, pod, nodeInfo)
 		}
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
+	})
 }
 
 func filter(pl *Chaos, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) {
@@ -61,11 +56,7 @@ func BenchmarkNormalizeScore(b *testing.B) {
 		scores = append(scores, framework.NodeScore{Name: node.Name})
 	}
 	pod := makePod(1)
-	b.ReportAllocs()
-	b.ResetTimer()
-	start := time.Now()
-	for i := 0; i < b.N; i++ {
+	plugintest.PerNode(b, benchmarkNodes, func(int) {
 		w.plugin.NormalizeScore(context.Background(), framework.NewCycleState(), pod, scores)
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
+	})
 }

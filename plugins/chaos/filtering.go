@@ -12,12 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-const (
-	// maxLoggedNodes bounds the list of nodes in one line of a dry run's log.
-	maxLoggedNodes = 20
-	// noPreemption is the message for a node on which preemption is not tried.
-	noPreemption = "node(s) were left out of preemption, because a coin of Chaos fell against a node"
-)
+// noPreemption is the message for a node on which preemption is not tried.
+const noPreemption = "node(s) were left out of preemption, because a coin of Chaos fell against a node"
 
 // PreFilter begins the attempt.
 func (pl *Chaos) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
@@ -55,7 +51,7 @@ func (s simulation) Clone() framework.StateData {
 }
 
 // disturbed returns the attempt of a cycle, or nil if Chaos must not disturb it. The first call in a cycle begins the
-// attempt, and logs the rejected nodes of a dry run, or that the attempt is spared.
+// attempt, and logs that it is spared.
 func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
 	if !pl.isTarget(pod) || whatif.Is(state) {
 		return nil
@@ -64,35 +60,11 @@ func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
 	if begun && current.spared {
 		pl.counters.spared.Inc()
 		pl.log("Not disturbing the attempt", pod, current, "rejections", current.streak, "nominatedNode", pod.Status.NominatedNodeName)
-	} else if begun && pl.args.DryRun && pl.args.RejectPercent > 0 {
-		pl.logRejections(pod, current)
 	}
 	if current.spared {
 		return nil
 	}
 	return current
-}
-
-// logRejections logs the nodes that a dry run rejects, as many as fit in a line. A real run might not reject all of
-// them, because another plugin may reject them first, or the scheduler may find enough other nodes.
-func (pl *Chaos) logRejections(pod *v1.Pod, current *attempt) {
-	all, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		klog.ErrorS(err, "Failed to list the nodes, so the rejections of the dry run are not logged", "plugin", Name, "pod", klog.KObj(pod))
-		return
-	}
-	var listed []string
-	rejected := 0
-	for _, nodeInfo := range all {
-		if !current.rejects(nodeInfo.Node().Name, pl.args.RejectPercent) {
-			continue
-		}
-		rejected++
-		if rejected <= maxLoggedNodes {
-			listed = append(listed, nodeInfo.Node().Name)
-		}
-	}
-	pl.log("Nodes are rejected", pod, current, "nodes", listed, "rejected", rejected, "of", len(all))
 }
 
 // Filter rejects nodes at random. The rejection is unresolvable, because preemption would not help on that node.
@@ -117,7 +89,7 @@ func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.
 		return nil
 	}
 	if _, err := state.Read(simulationKey); err == nil {
-		if pl.args.DryRun || atomic.LoadUint32(&current.rejected) == 0 {
+		if atomic.LoadUint32(&current.rejected) == 0 {
 			return nil
 		}
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, noPreemption)
@@ -127,9 +99,6 @@ func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.
 	}
 	if atomic.CompareAndSwapUint32(&current.rejected, 0, 1) {
 		pl.counters.rejected.Inc()
-	}
-	if pl.args.DryRun {
-		return nil
 	}
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.rejection)
 }

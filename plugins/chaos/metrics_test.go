@@ -14,8 +14,7 @@ import (
 // TestMetricLabels checks the name and the labels under which an operator finds the counters: from the start, and no
 // others.
 func TestMetricLabels(t *testing.T) {
-	newCounters(false)
-	newCounters(true)
+	newCounters()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
@@ -33,8 +32,8 @@ func TestMetricLabels(t *testing.T) {
 			got = append(got, labels)
 		}
 	}
-	for _, action := range []string{"reject", "score", "delay", "redirect", "spare"} {
-		want = append(want, fmt.Sprintf("action=%s dry_run=false ", action), fmt.Sprintf("action=%s dry_run=true ", action))
+	for _, action := range []string{"reject", "score", "redirect", "spare"} {
+		want = append(want, fmt.Sprintf("action=%s ", action))
 	}
 	sort.Strings(got)
 	sort.Strings(want)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chaos disturbs the scheduling of some pods on purpose, to test controllers, alerts and people: it rejects
-// nodes at random, gives them random scores, delays bindings, and sends pods to a random feasible node. Everything
-// depends on a seed, so it can be replayed.
+// nodes at random, gives them random scores, and sends pods to a random feasible node. Everything depends on a seed, so
+// it can be replayed.
 //
 // It disturbs only pods of the given namespaces, never those of kube-system nor system-critical ones, and the scheduler
 // itself chooses every node. No pod is preempted for a pod that Chaos keeps from its node.
 //
-// The files are in the order of the extension points: filtering.go, scoring.go, reserving.go, permitting.go. The random
-// numbers of an attempt are in attempt.go.
+// The files are in the order of the extension points: filtering.go, scoring.go, reserving.go. The random numbers of an
+// attempt are in attempt.go.
 package chaos
 
 import (
@@ -24,7 +24,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
-	"k8s.io/utils/clock"
 )
 
 const (
@@ -37,7 +36,6 @@ const (
 // Chaos disturbs the pods of args.Namespaces.
 type Chaos struct {
 	handle     framework.Handle
-	clock      clock.Clock
 	args       config.ChaosArgs
 	namespaces sets.String
 	attempts   *attempts
@@ -54,16 +52,11 @@ var (
 	_ framework.ScorePlugin         = &Chaos{}
 	_ framework.ScoreExtensions     = &Chaos{}
 	_ framework.ReservePlugin       = &Chaos{}
-	_ framework.PermitPlugin        = &Chaos{}
 	_ framework.EnqueueExtensions   = &Chaos{}
 )
 
 // New creates the plugin for one profile.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-	return newWithClock(obj, handle, clock.RealClock{})
-}
-
-func newWithClock(obj runtime.Object, handle framework.Handle, clock clock.Clock) (framework.Plugin, error) {
 	args, ok := obj.(*config.ChaosArgs)
 	if !ok {
 		return nil, fmt.Errorf("%s: want args of type ChaosArgs, got %T", Name, obj)
@@ -73,11 +66,10 @@ func newWithClock(obj runtime.Object, handle framework.Handle, clock clock.Clock
 	}
 	return &Chaos{
 		handle:     handle,
-		clock:      clock,
 		args:       *args.DeepCopy(),
 		namespaces: sets.NewString(args.Namespaces...),
 		attempts:   newAttempts(args.Seed, args.MaxConsecutiveRejections),
-		counters:   newCounters(args.DryRun),
+		counters:   newCounters(),
 		rejection:  fmt.Sprintf("node(s) were rejected by a coin of %s (rejectPercent %d)", Name, args.RejectPercent),
 	}, nil
 }
@@ -114,18 +106,7 @@ func isSystemCritical(pod *v1.Pod) bool {
 	return class == scheduling.SystemClusterCritical || class == scheduling.SystemNodeCritical
 }
 
-// log logs a disturbance of the pod: at level 0 in a dry run, which does nothing else, and otherwise at the level of
-// the scheduler's own message about a binding.
+// log logs a disturbance of the pod, at the level of the scheduler's own message about a binding.
 func (pl *Chaos) log(what string, pod *v1.Pod, current *attempt, keysAndValues ...interface{}) {
-	level := klog.Level(2)
-	if pl.args.DryRun {
-		level = 0
-	}
-	klog.V(level).InfoS(what, append([]interface{}{"plugin", Name, "dryRun", pl.args.DryRun, "pod", klog.KObj(pod),
-		"attempt", current.number}, keysAndValues...)...)
-}
-
-// event sends an event about the pod.
-func (pl *Chaos) event(pod *v1.Pod, action, note string, args ...interface{}) {
-	pl.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, eventReason, action, note, args...)
+	klog.V(2).InfoS(what, append([]interface{}{"plugin", Name, "pod", klog.KObj(pod), "attempt", current.number}, keysAndValues...)...)
 }

@@ -8,10 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
@@ -21,8 +19,7 @@ import (
 // everything are args with which all that Chaos can do happens in most cycles.
 func everything() config.ChaosArgs {
 	return config.ChaosArgs{
-		Namespaces: []string{"test"}, Seed: 7, RejectPercent: 30, RandomScore: true,
-		MaxPermitDelay: metav1.Duration{Duration: 10 * time.Second}, RandomBindPercent: 100,
+		Namespaces: []string{"test"}, Seed: 7, RejectPercent: 30, RandomScore: true, RandomBindPercent: 100,
 	}
 }
 
@@ -54,36 +51,40 @@ func TestIsTarget(t *testing.T) {
 				args.Namespaces = tt.namespaces
 			}
 			w := newWorld(t, args, makeNodes(20), tt.pod)
-			counters := w.plugin.counters
-			before := []int{count(t, counters.rejected), count(t, counters.scored), count(t, counters.delayed), count(t, counters.redirected)}
+			before := counted(t, w)
 			r := w.cycle(t, tt.pod)
-			after := []int{count(t, counters.rejected), count(t, counters.scored), count(t, counters.delayed), count(t, counters.redirected)}
+			after := counted(t, w)
 
 			if tt.want {
-				if len(r.rejected) == 0 || len(r.rejected) == 20 || r.permit.Code() != framework.Wait || r.scores[r.best] != 100 {
-					t.Errorf("a target was let alone: rejected %v, Permit %v, scores %v", r.rejected, r.permit, r.scores)
+				if len(r.rejected) == 0 || len(r.rejected) == 20 || r.scores[r.best] != 100 {
+					t.Errorf("a target is not disturbed: rejected %v, scores %v", r.rejected, r.scores)
 				}
 				if reflect.DeepEqual(before, after) {
 					t.Error("nothing was counted")
 				}
 			} else {
-				if len(r.rejected) != 0 || !r.permit.IsSuccess() {
-					t.Errorf("disturbed: rejected %v, Permit %v", r.rejected, r.permit)
-				}
-				for node, score := range r.scores {
-					if score != 0 {
-						t.Errorf("%s scores %d, want 0", node, score)
-					}
-				}
-				if !reflect.DeepEqual(before, after) || len(w.events.with("")) != 0 {
-					t.Errorf("counted %v, then %v; events %q", before, after, w.events.with(""))
+				w.expectUndisturbed(t, r)
+				if !reflect.DeepEqual(before, after) {
+					t.Errorf("counted %v, then %v", before, after)
 				}
 				if w.plugin.attempts.read(r.state) != nil {
 					t.Error("an attempt was begun")
 				}
 			}
-			w.RunReservePluginsUnreserve(context.Background(), r.state, tt.pod, r.best)
 		})
+	}
+}
+
+// expectUndisturbed checks that a cycle, the only one so far, has no effect of the plugin.
+func (w *world) expectUndisturbed(t *testing.T, r *result) {
+	t.Helper()
+	if len(r.rejected) != 0 || len(w.events) != 0 {
+		t.Errorf("disturbed: rejected %v, events %q", r.rejected, w.events)
+	}
+	for node, score := range r.scores {
+		if score != 0 {
+			t.Errorf("%s scores %d, want 0", node, score)
+		}
 	}
 }
 
@@ -117,12 +118,11 @@ func happenings(t *testing.T, args config.ChaosArgs, attempts int, pods []*v1.Po
 		for _, pod := range pods {
 			r := w.cycle(t, pod)
 			current := w.plugin.attempts.read(r.state)
-			lines = append(lines, fmt.Sprintf("%s attempt %d: rejected %d %v, scores %v, best %s, drawn %q, permit %v", pod.Name,
-				current.number, len(r.rejected), r.rejected, r.scores, r.best, current.drawn, r.permit.Code()))
-			w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
+			lines = append(lines, fmt.Sprintf("%s attempt %d: rejected %d %v, scores %v, best %s, drawn %q", pod.Name,
+				current.number, len(r.rejected), r.rejected, r.scores, r.best, current.drawn))
 		}
 	}
-	return append(lines, w.events.with("")...)
+	return append(lines, w.events...)
 }
 
 func TestReplay(t *testing.T) {
@@ -146,69 +146,11 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestDryRun lets the same happen as TestReplay, but not really: only counters and logs change.
-func TestDryRun(t *testing.T) {
-	pod := makePod(1)
-	actual := newWorld(t, everything(), makeNodes(20), pod)
-	args := everything()
-	args.DryRun = true
-	dry := newWorld(t, args, makeNodes(20), pod)
-	before := count(t, dry.plugin.counters.rejected) + count(t, dry.plugin.counters.scored) +
-		count(t, dry.plugin.counters.delayed) + count(t, dry.plugin.counters.redirected)
-
-	r := dry.cycle(t, pod)
-	if len(r.rejected) != 0 {
-		t.Errorf("nodes were rejected: %v", r.rejected)
-	}
-	for node, score := range r.scores {
-		if score != 0 {
-			t.Errorf("%s scores %d, want 0", node, score)
-		}
-	}
-	if !r.permit.IsSuccess() {
-		t.Errorf("Permit = %v, want success", r.permit)
-	}
-	if events := dry.events.with(""); len(events) != 0 {
-		t.Errorf("events were sent: %q", events)
-	}
-	if running := goroutines(); running != "" {
-		t.Errorf("goroutines were started:\n%s", running)
-	}
-	for _, action := range dry.client.Actions() {
-		if verb := action.GetVerb(); verb != "list" && verb != "watch" {
-			t.Errorf("the API was called: %s %s", verb, action.GetResource().Resource)
-		}
-	}
-
-	// The coins and the node are those of a real run, and each thing was counted once; a redirected pod has no die.
-	after := count(t, dry.plugin.counters.rejected) + count(t, dry.plugin.counters.scored) +
-		count(t, dry.plugin.counters.delayed) + count(t, dry.plugin.counters.redirected)
-	if after-before != 3 {
-		t.Errorf("%d disturbances were counted, want 3", after-before)
-	}
-	realResult := actual.cycle(t, pod)
-	defer actual.RunReservePluginsUnreserve(context.Background(), realResult.state, pod, realResult.best)
-	current := dry.plugin.attempts.read(r.state)
-	for _, node := range dry.nodes {
-		_, rejected := realResult.rejected[node.Name]
-		if current.rejects(node.Name, args.RejectPercent) != rejected {
-			t.Errorf("the dry run and the real one differ about %s", node.Name)
-		}
-	}
-	var fitting framework.NodeScoreList
-	for node := range realResult.scores {
-		fitting = append(fitting, framework.NodeScore{Name: node})
-	}
-	if drawn := current.drawNode(fitting); current.drawn == "" || drawn != realResult.best {
-		t.Errorf("the dry run would have drawn %q of the nodes that fit in the real one, which drew %s", drawn, realResult.best)
-	}
-}
-
 func TestMaxConsecutiveRejections(t *testing.T) {
 	pod, other := makePod(1), makePod(2)
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 3}
 	w := newWorld(t, args, makeNodes(5), pod, other)
-	before, beforeSpared := count(t, w.plugin.counters.rejected), count(t, w.plugin.counters.spared)
+	before := counted(t, w)
 	var got []int
 	for attempt := 1; attempt <= 9; attempt++ {
 		got = append(got, len(w.cycle(t, pod).rejected))
@@ -221,16 +163,14 @@ func TestMaxConsecutiveRejections(t *testing.T) {
 		t.Errorf("the first attempt of another pod has %d nodes rejected, want 5", rejected)
 	}
 	// Each attempt counts once, however many nodes: 3 + 3 + 1 of the one pod and 1 of the other.
-	if got := count(t, w.plugin.counters.rejected) - before; got != 8 {
-		t.Errorf("%d attempts are counted as rejected, want 8", got)
-	}
-	if got := count(t, w.plugin.counters.spared) - beforeSpared; got != 2 {
-		t.Errorf("%d attempts are counted as spared, want 2", got)
+	after := counted(t, w)
+	if rejected, spared := after["reject"]-before["reject"], after["spare"]-before["spare"]; rejected != 8 || spared != 2 {
+		t.Errorf("counted are %g rejected and %g spared attempts, want 8 and 2", rejected, spared)
 	}
 }
 
-// TestStreakOfPodsWithANode: the pod is delayed or its binding fails, but Chaos' rejections did not
-// keep it from a node, so there is nothing to cap.
+// TestStreakOfPodsWithANode: the pod's binding fails, but Chaos' rejections did not keep it from a node, so there is
+// nothing to cap.
 func TestStreakOfPodsWithANode(t *testing.T) {
 	pod := makePod(1)
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, MaxConsecutiveRejections: 1}
@@ -243,7 +183,6 @@ func TestStreakOfPodsWithANode(t *testing.T) {
 		if r.best == "" {
 			t.Fatalf("attempt %d found no node of 20", attempt)
 		}
-		w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
 	}
 }
 
@@ -278,10 +217,7 @@ func TestNominatedPodIsNotDisturbed(t *testing.T) {
 	w := newWorld(t, args, makeNodes(20), pod)
 	nominated := pod.DeepCopy()
 	nominated.Status.NominatedNodeName = "node-3"
-	r := w.cycle(t, nominated)
-	if len(r.rejected) != 0 || !r.permit.IsSuccess() || len(w.events.with("")) != 0 {
-		t.Errorf("rejected %v, Permit %v, events %q", r.rejected, r.permit, w.events.with(""))
-	}
+	w.expectUndisturbed(t, w.cycle(t, nominated))
 	if r := w.cycle(t, pod); len(r.rejected) != 20 {
 		t.Errorf("without the nomination %d nodes are rejected, want 20", len(r.rejected))
 	}
@@ -294,7 +230,6 @@ func TestReserveSendsOneEvent(t *testing.T) {
 		percent int32
 		die     bool
 		drawn   int32
-		dryRun  bool
 		// want are the events, with NODE for the node that the pod gets.
 		want []string
 	}{
@@ -306,24 +241,22 @@ func TestReserveSendsOneEvent(t *testing.T) {
 		{name: "drawn", drawn: 100, want: []string{"The choice of a node was disturbed: NODE was chosen at random from the nodes that fit (randomBindPercent 100)"}},
 		{name: "all, in which the die is not thrown", percent: 50, die: true, drawn: 100, want: []string{
 			"The choice of a node was disturbed: some nodes were rejected at random (rejectPercent 50); NODE was chosen at random from the nodes that fit (randomBindPercent 100)"}},
-		{name: "dry run", percent: 50, die: true, dryRun: true},
-		{name: "dry run of a draw", drawn: 100, dryRun: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pod := makePod(1)
-			args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: tt.percent, RandomScore: tt.die, RandomBindPercent: tt.drawn, DryRun: tt.dryRun}
+			args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: tt.percent, RandomScore: tt.die, RandomBindPercent: tt.drawn}
 			w := newWorld(t, args, makeNodes(20), pod)
 			r := w.cycle(t, pod)
 			if r.best == "" {
 				t.Fatal("no node was found")
 			}
-			var want []string
+			var want recorder
 			for _, note := range tt.want {
 				want = append(want, "pod-1: Normal Chaos Choose: "+strings.Replace(note, "NODE", r.best, 1))
 			}
-			if got := w.events.with(""); !reflect.DeepEqual(got, want) {
-				t.Errorf("events %q, want %q", got, want)
+			if !reflect.DeepEqual(w.events, want) {
+				t.Errorf("events %q, want %q", w.events, want)
 			}
 		})
 	}
@@ -338,15 +271,7 @@ func TestSparedAttempt(t *testing.T) {
 	if r := w.cycle(t, pod); r.best != "" {
 		t.Fatalf("the first attempt found %s", r.best)
 	}
-	r := w.cycle(t, pod)
-	if len(r.rejected) != 0 || !r.permit.IsSuccess() || len(w.events.with("")) != 0 {
-		t.Errorf("rejected %v, Permit %v, events %q", r.rejected, r.permit, w.events.with(""))
-	}
-	for node, score := range r.scores {
-		if score != 0 {
-			t.Errorf("%s scores %d, want 0", node, score)
-		}
-	}
+	w.expectUndisturbed(t, w.cycle(t, pod))
 }
 
 // TestFilterWithACopyOfTheState: with a nominated pod on the node the scheduler filters twice, once with a copy of the
@@ -369,39 +294,28 @@ func TestFilterWithACopyOfTheState(t *testing.T) {
 
 // TestFilterInASimulation: preemption removes pods from a copy of the state.
 func TestFilterInASimulation(t *testing.T) {
-	for _, dryRun := range []bool{false, true} {
-		pod := makePod(1)
-		args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, DryRun: dryRun}
-		w := newWorld(t, args, makeNodes(20), pod)
-		r := w.cycle(t, pod)
-		nodeInfo := framework.NewNodeInfo()
-		nodeInfo.SetNode(st.MakeNode().Name(r.best).Obj())
-		simulated := r.state.Clone()
-		victim := framework.NewPodInfo(makePod(2))
-		if status := w.RunPreFilterExtensionRemovePod(context.Background(), simulated, pod, victim, nodeInfo); !status.IsSuccess() {
-			t.Fatal(status.AsError())
-		}
-		status := w.plugin.Filter(context.Background(), simulated.Clone(), pod, nodeInfo)
-		if want := "node(s) were left out of preemption, because a coin of Chaos fell against a node"; !dryRun &&
-			(status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != want) {
-			t.Errorf("Filter in a simulation = %v, want unresolvable, %q", status, want)
-		}
-		if dryRun && !status.IsSuccess() {
-			t.Errorf("Filter in a simulation of a dry run = %v, want success", status)
-		}
-		if status := w.plugin.Filter(context.Background(), r.state, pod, nodeInfo); !status.IsSuccess() {
-			t.Errorf("Filter beside the simulation = %v, want success", status)
-		}
+	pod := makePod(1)
+	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50}, makeNodes(20), pod)
+	r := w.cycle(t, pod)
+	nodeInfo, simulated, victim := w.Node(t, r.best), r.state.Clone(), framework.NewPodInfo(makePod(2))
+	if status := w.RunPreFilterExtensionRemovePod(context.Background(), simulated, pod, victim, nodeInfo); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	status := w.plugin.Filter(context.Background(), simulated.Clone(), pod, nodeInfo)
+	want := "node(s) were left out of preemption, because a coin of Chaos fell against a node"
+	if status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != want {
+		t.Errorf("Filter in a simulation = %v, want unresolvable, %q", status, want)
+	}
+	if status := w.plugin.Filter(context.Background(), r.state, pod, nodeInfo); !status.IsSuccess() {
+		t.Errorf("Filter beside the simulation = %v, want success", status)
 	}
 }
 
 // TestFilterWithoutPreFilter: a copy of the state is no place to begin an attempt, so nothing happens.
 func TestFilterWithoutPreFilter(t *testing.T) {
 	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100}, makeNodes(1))
-	nodeInfo := framework.NewNodeInfo()
-	nodeInfo.SetNode(w.nodes[0])
 	for i := 0; i < 2; i++ {
-		if status := w.plugin.Filter(context.Background(), framework.NewCycleState(), makePod(1), nodeInfo); !status.IsSuccess() {
+		if status := w.plugin.Filter(context.Background(), framework.NewCycleState(), makePod(1), w.Node(t, "node-1")); !status.IsSuccess() {
 			t.Errorf("Filter = %v, want success", status)
 		}
 	}

@@ -29,7 +29,7 @@ func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1
 	}
 	switch {
 	case current.drawn == "":
-	case current.drawn == nodeName || pl.args.DryRun:
+	case current.drawn == nodeName:
 		pl.counters.redirected.Inc()
 		done = append(done, fmt.Sprintf("%s was chosen at random from the nodes that fit (randomBindPercent %d)", current.drawn, pl.args.RandomBindPercent))
 	default:
@@ -39,15 +39,12 @@ func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1
 				"plugin", Name, "pod", klog.KObj(pod), "node", nodeName, "drawn", current.drawn)
 		})
 	}
-	if len(done) > 0 && !pl.args.DryRun {
-		pl.event(pod, "Choose", "The choice of a node was disturbed: %s", strings.Join(done, "; "))
+	if len(done) > 0 {
+		pl.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, eventReason, "Choose",
+			"The choice of a node was disturbed: %s", strings.Join(done, "; "))
 	}
 	return nil
 }
 
-// Unreserve ends the delay.
-func (pl *Chaos) Unreserve(_ context.Context, state *framework.CycleState, _ *v1.Pod, _ string) {
-	if current := pl.attempts.read(state); current != nil && current.stopWaiting != nil {
-		current.stopWaiting()
-	}
-}
+// Unreserve does nothing: nothing is reserved.
+func (pl *Chaos) Unreserve(context.Context, *framework.CycleState, *v1.Pod, string) {}

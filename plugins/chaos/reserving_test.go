@@ -29,7 +29,7 @@ func TestNormalizeScoreRedirects(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, Seed: 7, RandomBindPercent: tt.percent}, makeNodes(tt.nodes))
-			before, drawn, bound := count(t, w.plugin.counters.redirected), 0, map[string]int{}
+			before, drawn, bound := counted(t, w)["redirect"], 0, map[string]int{}
 			for number := 0; number < pods; number++ {
 				pod := makePod(number)
 				pod.Spec.Volumes = []v1.Volume{claim}
@@ -50,8 +50,8 @@ func TestNormalizeScoreRedirects(t *testing.T) {
 			if drawn < tt.want-tt.allowed || drawn > tt.want+tt.allowed {
 				t.Errorf("a node was drawn for %d of %d pods, want %d ± %d", drawn, pods, tt.want, tt.allowed)
 			}
-			if got := count(t, w.plugin.counters.redirected) - before; got != drawn {
-				t.Errorf("%d draws are counted, want %d", got, drawn)
+			if got := counted(t, w)["redirect"] - before; got != float64(drawn) {
+				t.Errorf("%g draws are counted, want %d", got, drawn)
 			}
 			// Each of five nodes is expected 80 times, with the same standard deviation.
 			for node, count := range bound {
@@ -68,7 +68,7 @@ func TestNormalizeScoreRedirects(t *testing.T) {
 func TestReserveOfAnotherNode(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RandomBindPercent: 100}, makeNodes(5), pod)
-	before := count(t, w.plugin.counters.redirected)
+	before := counted(t, w)["redirect"]
 	state, scores := framework.NewCycleState(), framework.NodeScoreList{{Name: "node-1"}, {Name: "node-2"}}
 	w.plugin.NormalizeScore(context.Background(), state, pod, scores)
 	other := "node-1"
@@ -76,7 +76,7 @@ func TestReserveOfAnotherNode(t *testing.T) {
 		other = "node-2"
 	}
 	w.plugin.Reserve(context.Background(), state, pod, other)
-	if got := count(t, w.plugin.counters.redirected) - before; got != 0 || len(w.events.with("")) != 0 {
-		t.Errorf("counted %d, events %q, want none", got, w.events.with(""))
+	if got := counted(t, w)["redirect"] - before; got != 0 || len(w.events) != 0 {
+		t.Errorf("counted %g, events %q, want none", got, w.events)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // Score returns a random score with randomScore, and otherwise 0.
 func (pl *Chaos) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
-	if !pl.args.RandomScore || pl.args.DryRun {
+	if !pl.args.RandomScore {
 		return framework.MinNodeScore, nil
 	}
 	current := pl.disturbed(state, pod)
@@ -38,7 +38,7 @@ func (pl *Chaos) NormalizeScore(_ context.Context, state *framework.CycleState, 
 		pl.log("Redirecting the pod to a random node", pod, current, "node", current.drawn, "nodes", len(scores))
 		for i := range scores {
 			scores[i].Score = framework.MinNodeScore
-			if scores[i].Name == current.drawn && !pl.args.DryRun {
+			if scores[i].Name == current.drawn {
 				scores[i].Score = framework.MaxNodeScore
 			}
 		}

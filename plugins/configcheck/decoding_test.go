@@ -56,7 +56,7 @@ profiles:
 - schedulerName: second
   pluginConfig:
   - name: Chaos
-    args: {namespaces: [a], rejectPercent: 1.5, maxPermitDelay: 5 minutes, seed: 9223372036854775808, maxConsecutiveRejections: x}
+    args: {namespaces: [a], rejectPercent: 1.5, dryRun: true, maxPermitDelay: 5s, seed: 9223372036854775808, maxConsecutiveRejections: x}
   - {name: ExtensionPointLogger, args: {sampleRate: 1e400}}
 `,
 			want: []string{
@@ -66,11 +66,12 @@ profiles:
 				`profiles[0].pluginConfig[1].args.rules[0].action: Invalid value: 3: must be text; put a number, true or false in quotes`,
 				`profiles[0].pluginConfig[1].args.rules[0].nodeNames[1]: Invalid value: 7: must be text; put a number, true or false in quotes`,
 				`profiles[0].pluginConfig[1].args.rules[0].nodeSelector.matchLabel: unknown field: the known fields are matchExpressions, matchLabels`,
-				"profiles[0].pluginConfig[2].args: Invalid value: a list: must be an object with fields from dryRun, maxConsecutiveRejections, maxPermitDelay, " +
+				"profiles[0].pluginConfig[2].args: Invalid value: a list: must be an object with fields from maxConsecutiveRejections, " +
 					"namespaces, randomBindPercent, randomScore, rejectPercent, seed",
 				"profiles[0].pluginConfig[3].name: Invalid value: a list: must be text; put a number, true or false in quotes",
+				"profiles[1].pluginConfig[0].args.dryRun: unknown field: the known fields are maxConsecutiveRejections, namespaces, randomBindPercent, randomScore, rejectPercent, seed",
 				`profiles[1].pluginConfig[0].args.maxConsecutiveRejections: Invalid value: "x": must be a whole number between -2147483648 and 2147483647`,
-				`profiles[1].pluginConfig[0].args.maxPermitDelay: Invalid value: "5 minutes": must be a duration with its unit, such as 30s or 5m`,
+				"profiles[1].pluginConfig[0].args.maxPermitDelay: unknown field: the known fields are maxConsecutiveRejections, namespaces, randomBindPercent, randomScore, rejectPercent, seed",
 				"profiles[1].pluginConfig[0].args.rejectPercent: Invalid value: 1.5: must be a whole number between -2147483648 and 2147483647",
 				"profiles[1].pluginConfig[0].args.seed: Invalid value: 9223372036854775808: must be a whole number between -9223372036854775808 and 9223372036854775807",
 				`profiles[1].pluginConfig[1].args.sampleRate: Invalid value: "1e400": must be a number`,

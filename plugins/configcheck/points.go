@@ -95,7 +95,6 @@ func (p checkedProfile) chaosNotes(args *config.ChaosArgs, extenders []scheduler
 		{"rejectPercent", args.RejectPercent > 0, "preFilter", "it rejects nothing"},
 		{"rejectPercent", args.RejectPercent > 0, "filter", "it rejects nothing"},
 		{"randomScore", args.RandomScore, "score", "it scores nothing"},
-		{"maxPermitDelay", args.MaxPermitDelay.Duration > 0, "permit", "it delays nothing"},
 		{"randomBindPercent", args.RandomBindPercent > 0, "score", "it redirects nothing"},
 	})
 	var weight, total int64

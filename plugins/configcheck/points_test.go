@@ -5,7 +5,6 @@ package configcheck
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
@@ -53,9 +52,9 @@ func TestNotesOfPlugins(t *testing.T) {
 	chaosEverywhere := func(weight int32) schedulerconfig.Plugins {
 		at := enabled("Chaos")
 		score := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "A", Weight: 2}, {Name: "Chaos", Weight: weight}, {Name: "B", Weight: 3}}}
-		return schedulerconfig.Plugins{PreFilter: at, Filter: at, Score: score, Reserve: at, Permit: at}
+		return schedulerconfig.Plugins{PreFilter: at, Filter: at, Score: score, Reserve: at}
 	}
-	chaos := &config.ChaosArgs{RejectPercent: 1, RandomScore: true, MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 1}
+	chaos := &config.ChaosArgs{RejectPercent: 1, RandomScore: true, RandomBindPercent: 1}
 	filterEverywhere := schedulerconfig.Plugins{PreFilter: enabled("NodeFilter"), Filter: enabled("NodeFilter"), Score: enabled("NodeFilter")}
 	deny, share := config.NodeFilterRule{Name: "deny", Action: config.FilterDeny, NodeNames: []string{"*"}}, rule("share", config.FilterShare, restricted)
 	share.WhenUnsatisfiable = v1.DoNotSchedule
@@ -99,7 +98,6 @@ func TestNotesOfPlugins(t *testing.T) {
 			want: []string{
 				"Chaos has rejectPercent and is not enabled at filter: it rejects nothing",
 				"Chaos has randomScore and is not enabled at score: it scores nothing",
-				"Chaos has maxPermitDelay and is not enabled at permit: it delays nothing",
 				"Chaos has randomBindPercent and is not enabled at score: it redirects nothing",
 			},
 		},

@@ -15,16 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/gangs"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -54,11 +53,8 @@ func (w *world) plugin(profile string, change func(args *config.CoschedulingArgs
 	w.Helper()
 	recorder := events.NewFakeRecorder(100)
 	w.events = recorder.Events
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithClientSet(w.pods), frameworkruntime.WithEventRecorder(recorder))
-	if err != nil {
-		w.Fatal(err)
-	}
+	handle := plugintest.Handle(w, profile, frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithClientSet(w.pods),
+		frameworkruntime.WithEventRecorder(recorder))
 	args := &config.CoschedulingArgs{}
 	args.AttemptTimeout.Duration = time.Second
 	if change != nil {
@@ -121,9 +117,7 @@ func (w *world) delete(pod *st.PodWrapper) {
 // await waits for a condition.
 func (w *world) await(what string, holds func() bool) {
 	w.Helper()
-	if wait.PollImmediate(time.Millisecond, time.Minute, func() (bool, error) { return holds(), nil }) != nil {
-		w.Fatal(what)
-	}
+	plugintest.WaitFor(w, what, holds)
 }
 
 func names(pods []*v1.Pod) string {
@@ -138,17 +132,6 @@ func names(pods []*v1.Pod) string {
 type refusing struct{}
 
 func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errors.New("refused") }
-
-type handle struct {
-	framework.Handle
-	kubeConfig *restclient.Config
-}
-
-func (h handle) KubeConfig() *restclient.Config { return h.kubeConfig }
-
-func (h handle) SharedInformerFactory() informers.SharedInformerFactory {
-	return informers.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)
-}
 
 func TestNew(t *testing.T) {
 	empty := httptest.NewServer(http.NotFoundHandler())
@@ -168,7 +151,7 @@ func TestNew(t *testing.T) {
 		"no args, as without a default": {nil, nil, "want args of type CoschedulingArgs"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pl, err := New(tt.args, handle{kubeConfig: tt.kubeConfig})
+			pl, err := New(tt.args, plugintest.Handle(t, profile, frameworkruntime.WithKubeConfig(tt.kubeConfig)))
 			if tt.want == "" && (err != nil || pl == nil) || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("made %v, %v, want the error %q", pl, err, tt.want)
 			}
@@ -237,8 +220,7 @@ func TestFilters(t *testing.T) {
 				t.Errorf("it is prepared: %v", prepared != nil)
 			}
 			for _, node := range []*v1.Node{zoned, st.MakeNode().Name("nameless").Label("zone", "").Obj(), st.MakeNode().Name("none").Obj()} {
-				info := framework.NewNodeInfo()
-				info.SetNode(node)
+				info := plugintest.NodeInfo(node)
 				status := w.Filter(context.TODO(), state, pod, info)
 				if status.IsSuccess() {
 					passed++

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -19,31 +19,31 @@ const benchmarkNodes, benchmarkScored = 5000, 500
 
 // large is a cluster of 5,000 nodes in 250 racks and 3 zones. Each of 100,000 datasets is on three nodes, and one is on
 // all.
-func large(b *testing.B) *cluster {
+func large(b *testing.B) *plugintest.Cluster {
 	held := make([][]string, benchmarkNodes)
 	for i := 0; i < 100000; i++ {
 		for _, on := range []int{i, 7 * i, 11 * i} {
 			held[on%benchmarkNodes] = append(held[on%benchmarkNodes], fmt.Sprintf("d%d", i))
 		}
 	}
-	c := newCluster(b)
+	c := plugintest.NewCluster(b)
 	for i := range held {
-		c.add(nodeWith(fmt.Sprintf("node-%04d", i), fmt.Sprintf("rack-%d", i/20), fmt.Sprintf("zone-%d", i%3), "all,"+strings.Join(held[i], ",")))
+		c.Add(nodeWith(fmt.Sprintf("node-%04d", i), fmt.Sprintf("rack-%d", i/20), fmt.Sprintf("zone-%d", i%3), "all,"+strings.Join(held[i], ",")))
 	}
 	return c
 }
 
 // unchanged is a snapshot that says that nothing changes, as that of this project's scheduler does.
-type unchanged struct{ *cluster }
+type unchanged struct{ *plugintest.Cluster }
 
-func (u unchanged) NodeInfos() framework.NodeInfoLister { return u.snapshot.NodeInfos() }
+func (u unchanged) NodeInfos() framework.NodeInfoLister { return u.Snapshot.NodeInfos() }
 
 func (unchanged) ChangedSince(position int64) ([]*framework.NodeInfo, int64, bool) {
 	return nil, 1, position == 1
 }
 
 // forEachPod runs a benchmark for pods that read nothing, one dataset, 64 of them, and one that is on all nodes.
-func forEachPod(b *testing.B, run func(b *testing.B, pl *DataLocality, c *cluster, pod *v1.Pod)) {
+func forEachPod(b *testing.B, run func(b *testing.B, pl *DataLocality, c *plugintest.Cluster, pod *v1.Pod)) {
 	c := large(b)
 	c.NodeInfos()
 	pl := mustNew(b, arguments(within), unchanged{c})
@@ -54,47 +54,39 @@ func forEachPod(b *testing.B, run func(b *testing.B, pl *DataLocality, c *cluste
 	pods := map[string]*v1.Pod{"nothing": st.MakePod().Name("pod").Obj(), "1 dataset": reader("d42=10Gi"), "64 datasets": reader(many), "a dataset on all nodes": reader("all=1Gi")}
 	for name, pod := range pods {
 		pl.PreScore(context.Background(), framework.NewCycleState(), pod, nil)
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			run(b, pl, c, pod)
-		})
+		b.Run(name, func(b *testing.B) { run(b, pl, c, pod) })
 	}
 }
 
 // BenchmarkPreFilter is one call for each pod, which reads something else than the one before it.
 func BenchmarkPreFilter(b *testing.B) {
-	forEachPod(b, func(b *testing.B, pl *DataLocality, _ *cluster, pod *v1.Pod) {
-		for i := 0; i < b.N; i++ {
+	forEachPod(b, func(b *testing.B, pl *DataLocality, _ *plugintest.Cluster, pod *v1.Pod) {
+		plugintest.PerNode(b, benchmarkNodes, func(int) {
 			pl.marked = nil
 			pl.PreFilter(context.Background(), framework.NewCycleState(), pod)
-		}
+		})
 	})
 }
 
 // BenchmarkPreFilterOfTheSame is the same for pods that read the same.
 func BenchmarkPreFilterOfTheSame(b *testing.B) {
-	forEachPod(b, func(b *testing.B, pl *DataLocality, _ *cluster, pod *v1.Pod) {
-		for i := 0; i < b.N; i++ {
+	forEachPod(b, func(b *testing.B, pl *DataLocality, _ *plugintest.Cluster, pod *v1.Pod) {
+		plugintest.PerNode(b, benchmarkNodes, func(int) {
 			pl.PreFilter(context.Background(), framework.NewCycleState(), pod)
-		}
+		})
 	})
 }
 
 // BenchmarkFilter is Filter for all nodes.
 func BenchmarkFilter(b *testing.B) {
-	forEachPod(b, func(b *testing.B, pl *DataLocality, c *cluster, pod *v1.Pod) {
-		state := framework.NewCycleState()
-		all, err := c.NodeInfos().List()
-		c.must(err)
+	forEachPod(b, func(b *testing.B, pl *DataLocality, c *plugintest.Cluster, pod *v1.Pod) {
+		state, all := framework.NewCycleState(), c.All()
 		pl.PreFilter(context.Background(), state, pod)
-		b.ResetTimer()
-		began := time.Now()
-		for i := 0; i < b.N; i++ {
+		plugintest.PerNode(b, len(all), func(int) {
 			for _, nodeInfo := range all {
 				pl.Filter(context.Background(), state, pod, nodeInfo)
 			}
-		}
-		b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(b.N*len(all)), "ns/node")
+		})
 	})
 }
 
@@ -102,27 +94,22 @@ func BenchmarkFilter(b *testing.B) {
 func BenchmarkScore(b *testing.B) {
 	for _, atOnce := range []bool{false, true} {
 		b.Run(fmt.Sprintf("at once %t", atOnce), func(b *testing.B) {
-			forEachPod(b, func(b *testing.B, pl *DataLocality, c *cluster, pod *v1.Pod) {
+			forEachPod(b, func(b *testing.B, pl *DataLocality, c *plugintest.Cluster, pod *v1.Pod) {
 				state, scores := framework.NewCycleState(), make(framework.NodeScoreList, benchmarkScored)
-				all, err := c.NodeInfos().List()
-				c.must(err)
-				all = all[:benchmarkScored]
+				all := c.All()[:benchmarkScored]
 				for i := range all {
 					scores[i].Name = all[i].Node().Name
 				}
 				pl.PreScore(context.Background(), state, pod, nil)
-				b.ResetTimer()
-				began := time.Now()
-				for i := 0; i < b.N; i++ {
+				plugintest.PerNode(b, benchmarkScored, func(int) {
 					if atOnce {
 						pl.ScoreNodes(state, pod, all, scores)
-						continue
+						return
 					}
 					for n := range scores {
 						scores[n].Score, _ = pl.Score(context.Background(), state, pod, scores[n].Name)
 					}
-				}
-				b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
+				})
 			})
 		})
 	}

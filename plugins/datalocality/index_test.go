@@ -15,63 +15,10 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
-
-// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last
-// look.
-type cluster struct {
-	t        testing.TB
-	cache    cache.Cache
-	snapshot *cache.Snapshot
-}
-
-func newCluster(t testing.TB, objects ...apiruntime.Object) *cluster {
-	t.Helper()
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
-	c := &cluster{t: t, cache: cache.New(time.Hour, stop), snapshot: cache.NewEmptySnapshot()}
-	c.add(objects...)
-	return c
-}
-
-// NodeInfos returns the lister of the nodes as they are now.
-func (c *cluster) NodeInfos() framework.NodeInfoLister {
-	c.must(c.cache.UpdateSnapshot(c.snapshot))
-	return c.snapshot.NodeInfos()
-}
-
-// add adds pods that have a node, and nodes.
-func (c *cluster) add(objects ...apiruntime.Object) {
-	c.t.Helper()
-	for _, object := range objects {
-		switch object := object.(type) {
-		case *v1.Node:
-			c.cache.AddNode(object)
-		case *v1.Pod:
-			c.must(c.cache.AddPod(object))
-		}
-	}
-}
-
-// change puts another object in the place of a node.
-func (c *cluster) change(node *v1.Node, how func(*v1.Node)) *v1.Node {
-	changed := node.DeepCopy()
-	how(changed)
-	c.cache.UpdateNode(node, changed)
-	return changed
-}
-
-func (c *cluster) must(err error) {
-	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-}
 
 const rackKey, annotationKey = "rack", "data-locality.scheduler/datasets"
 
@@ -158,13 +105,13 @@ func TestIndexHasTheDatasetsOfNodes(t *testing.T) {
 	for seed := int64(1); seed <= 20; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewSource(seed))
-			c, x := newCluster(t), testIndex()
+			c, x := plugintest.NewCluster(t), testIndex()
 			nodes, pods := map[string]*v1.Node{}, map[string]*v1.Pod{}
 			for step := 0; step < 300; step++ {
 				for n := random.Intn(4); n > 0; n-- {
 					happen(c, random, nodes, pods)
 				}
-				c.must(x.update(c))
+				c.Must(x.update(c))
 				want := holding(nodes, pods)
 				if got := x.content(t); !reflect.DeepEqual(got, want) {
 					t.Fatalf("step %d: it knows %v, want %v", step, got, want)
@@ -175,7 +122,7 @@ func TestIndexHasTheDatasetsOfNodes(t *testing.T) {
 	}
 }
 
-func happen(c *cluster, random *rand.Rand, nodes map[string]*v1.Node, pods map[string]*v1.Pod) {
+func happen(c *plugintest.Cluster, random *rand.Rand, nodes map[string]*v1.Node, pods map[string]*v1.Pod) {
 	one := func(of ...string) string { return of[random.Intn(len(of))] }
 	name := one("n1", "n2", "n3", "n4", "n5")
 	made := nodeWith(name, one("", "r1", "r2", "r3"), one("", "z1", "z2"), one("", "a", "a=1Gi,b", "b,c,b", "a b,c", "d/1,d/2"))
@@ -186,19 +133,19 @@ func happen(c *cluster, random *rand.Rand, nodes map[string]*v1.Node, pods map[s
 	switch what := random.Intn(10); {
 	case node == nil:
 		nodes[name] = made
-		c.cache.AddNode(made)
+		c.AddNode(made)
 	case what == 0:
 		for pod := range pods {
 			if pods[pod].Spec.NodeName == name {
-				c.must(c.cache.RemovePod(pods[pod]))
+				c.Must(c.RemovePod(pods[pod]))
 				delete(pods, pod)
 			}
 		}
-		c.must(c.cache.RemoveNode(node))
+		c.Must(c.RemoveNode(node))
 		delete(nodes, name)
 	case what < 4:
 		nodes[name] = made
-		c.cache.UpdateNode(node, made)
+		c.UpdateNode(node, made)
 	default:
 		pod := serverOn("p"+one("1", "2", "3", "4", "5", "6"), name, one("a", "b", "s"))
 		pod.Namespace = one("storage", "storage", "other")
@@ -209,15 +156,15 @@ func happen(c *cluster, random *rand.Rand, nodes map[string]*v1.Node, pods map[s
 		}
 		before := pods[pod.Name]
 		if before != nil && (random.Intn(2) == 0 || before.Spec.NodeName != name) {
-			c.must(c.cache.RemovePod(before))
+			c.Must(c.RemovePod(before))
 			delete(pods, pod.Name)
 			return
 		}
 		pods[pod.Name] = pod
 		if before == nil {
-			c.must(c.cache.AddPod(pod))
+			c.Must(c.AddPod(pod))
 		} else {
-			c.must(c.cache.UpdatePod(before, pod))
+			c.Must(c.UpdatePod(before, pod))
 		}
 	}
 }
@@ -294,10 +241,10 @@ func TestIndexLimits(t *testing.T) {
 			told := map[string]int{}
 			x.ignore = func(of place, why reason, count int) { told[string(of)+" "+string(why)] += count }
 			one, two := nodeWith("n1", "", "", "a,b,d,d"), nodeWith("n2", "", "", "")
-			c := newCluster(t, one)
-			c.must(x.update(c))
-			c.add(two, serverOn("s", "n2", "c"))
-			c.must(x.update(c))
+			c := plugintest.NewCluster(t, one)
+			c.Must(x.update(c))
+			c.Add(two, serverOn("s", "n2", "c"))
+			c.Must(x.update(c))
 			if ignored := 1 - len(x.content(t)["c"]); told["server too_many"] != ignored {
 				t.Errorf("told of %v, want %d names of servers to be too many", told, ignored)
 			}
@@ -309,8 +256,8 @@ func TestIndexLimits(t *testing.T) {
 			}
 			// With the bounds away, the node's next change of any kind has its names read again.
 			x.limits = standard
-			one = c.change(one, func(node *v1.Node) { node.Labels["any"] = "" })
-			c.must(x.update(c))
+			one = c.Change(one, func(node *v1.Node) { node.Labels["any"] = "" })
+			c.Must(x.update(c))
 			if got := x.content(t); len(got["a"]) != 1 || len(got["b"]) != 1 || len(got["d"]) != 1 || x.nodes[one].ignored != 0 {
 				t.Errorf("with room for it, it knows %v", got)
 			}
@@ -322,8 +269,8 @@ func TestIndexLimits(t *testing.T) {
 func TestIndexCopiesNames(t *testing.T) {
 	x, random := testIndex(), rand.New(rand.NewSource(1))
 	node := nodeWith("n", "", "", "stays")
-	c := newCluster(t, node)
-	c.must(x.update(c))
+	c := plugintest.NewCluster(t, node)
+	c.Must(x.update(c))
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
@@ -335,10 +282,10 @@ func TestIndexCopiesNames(t *testing.T) {
 		}
 		datasets := fmt.Sprintf("stays-%d,%s", i, text)
 		other := nodeWith(fmt.Sprintf("n%d", i), "", "", fmt.Sprintf("stays-%d", i))
-		node = c.change(node, func(node *v1.Node) { node.Annotations[annotationKey] = datasets })
-		c.must(x.update(c))
-		c.add(other)
-		c.must(x.update(c))
+		node = c.Change(node, func(node *v1.Node) { node.Annotations[annotationKey] = datasets })
+		c.Must(x.update(c))
+		c.Add(other)
+		c.Must(x.update(c))
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
@@ -357,21 +304,21 @@ func TestIndexCountsARepeatedNameOnce(t *testing.T) {
 	x.ignore = func(of place, why reason, count int) { told[string(of)+" "+string(why)] += count }
 	node := nodeWith("n1", "", "", strings.Repeat("a,", 9999)+"b,a")
 	node.Labels["data/b"] = ""
-	c := newCluster(t, node)
-	c.must(x.update(c))
+	c := plugintest.NewCluster(t, node)
+	c.Must(x.update(c))
 	if got, want := fmt.Sprint(x.content(t)), "map[a:map[n1:true] b:map[n1:true]]"; got != want {
 		t.Errorf("it knows %s, want %s", got, want)
 	}
 	if n := x.nodes[node]; cap(n.own) > 8 || n.ignored != 0 || told["node repeated"] != 10000 {
 		t.Errorf("%d datasets are kept in %d places, %d names are ignored, and told of %v", len(n.own), cap(n.own), n.ignored, told)
 	}
-	node = c.change(node, func(node *v1.Node) { node.Annotations[annotationKey], node.Labels = "a,a", nil })
-	c.must(x.update(c))
+	node = c.Change(node, func(node *v1.Node) { node.Annotations[annotationKey], node.Labels = "a,a", nil })
+	c.Must(x.update(c))
 	if got, want := fmt.Sprint(x.content(t)), "map[a:map[n1:true]]"; got != want {
 		t.Errorf("it knows %s, want %s", got, want)
 	}
-	c.must(c.cache.RemoveNode(node))
-	c.must(x.update(c))
+	c.Must(c.RemoveNode(node))
+	c.Must(x.update(c))
 	if got := x.content(t); len(got) != 0 {
 		t.Errorf("without the node it knows %v", got)
 	}
@@ -381,10 +328,10 @@ func TestIndexCountsARepeatedNameOnce(t *testing.T) {
 func TestIndexDropsOldObjects(t *testing.T) {
 	x, data := testIndex(), func(text string) uintptr { return (*reflect.StringHeader)(unsafe.Pointer(&text)).Data }
 	node := nodeWith("n1", "", "", "a,b")
-	c := newCluster(t, node)
-	c.must(x.update(c))
-	node = c.change(node, func(node *v1.Node) { node.Annotations[annotationKey] = string([]byte("a,b")) })
-	c.must(x.update(c))
+	c := plugintest.NewCluster(t, node)
+	c.Must(x.update(c))
+	node = c.Change(node, func(node *v1.Node) { node.Annotations[annotationKey] = string([]byte("a,b")) })
+	c.Must(x.update(c))
 	if data(x.nodes[node].annotation) != data(node.Annotations[annotationKey]) {
 		t.Error("the index has the text of another object")
 	}
@@ -393,13 +340,13 @@ func TestIndexDropsOldObjects(t *testing.T) {
 // BenchmarkIndexAtItsLimits is the most that an index can have: names of 253 bytes, each on ten nodes.
 func BenchmarkIndexAtItsLimits(b *testing.B) {
 	const nodes, each = 5000, 400
-	c := newCluster(b)
+	c := plugintest.NewCluster(b)
 	for i := 0; i < nodes; i++ {
 		var names []string
 		for n := 0; n < each; n++ {
 			names = append(names, fmt.Sprintf("%0253d", (i*each+n)%standard.datasets))
 		}
-		c.add(nodeWith(fmt.Sprintf("node-%04d", i), "r", "z", strings.Join(names, ",")))
+		c.Add(nodeWith(fmt.Sprintf("node-%04d", i), "r", "z", strings.Join(names, ",")))
 	}
 	c.NodeInfos()
 	b.ResetTimer()
@@ -408,7 +355,7 @@ func BenchmarkIndexAtItsLimits(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		x := testIndex()
-		c.must(x.update(c))
+		c.Must(x.update(c))
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "MB")
@@ -430,9 +377,9 @@ func BenchmarkIndex(b *testing.B) {
 			held[on] = append(held[on], fmt.Sprintf("warehouse/table-%06d", i))
 		}
 	}
-	c := newCluster(b)
+	c := plugintest.NewCluster(b)
 	for i := range held {
-		c.add(nodeWith(fmt.Sprintf("node-%04d", i), fmt.Sprintf("rack-%d", i/20), fmt.Sprintf("zone-%d", i%3), strings.Join(held[i], ",")))
+		c.Add(nodeWith(fmt.Sprintf("node-%04d", i), fmt.Sprintf("rack-%d", i/20), fmt.Sprintf("zone-%d", i%3), strings.Join(held[i], ",")))
 	}
 	c.NodeInfos()
 	b.ResetTimer()
@@ -442,7 +389,7 @@ func BenchmarkIndex(b *testing.B) {
 		runtime.ReadMemStats(&before)
 		x := testIndex()
 		began := time.Now()
-		c.must(x.update(c))
+		c.Must(x.update(c))
 		took := time.Since(began)
 		runtime.GC()
 		runtime.ReadMemStats(&after)

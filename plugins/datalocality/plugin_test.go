@@ -7,19 +7,16 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -43,24 +40,9 @@ func arguments(change func(*config.DataLocalityArgs)) *config.DataLocalityArgs {
 // within has the filter require data in the same zone.
 func within(args *config.DataLocalityArgs) { args.RequireWithin = v1.LabelTopologyZone }
 
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object, lister framework.SharedLister) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithSnapshotSharedLister(lister))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
-
 func mustNew(t testing.TB, args *config.DataLocalityArgs, lister framework.SharedLister) *DataLocality {
 	t.Helper()
-	plugin, err := newPlugin(t, t.Name(), args, lister)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*DataLocality)
+	return plugintest.New(t, New, t.Name(), args, lister).(*DataLocality)
 }
 
 // reader makes a pod that reads data.
@@ -151,7 +133,7 @@ func TestScoreIsTheShareOfNearBytes(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, change := range []func(*config.DataLocalityArgs){nil, within} {
-				pl := mustNew(t, arguments(change), newCluster(t, tt.objects...))
+				pl := mustNew(t, arguments(change), plugintest.NewCluster(t, tt.objects...))
 				if got := scoresOf(t, pl, reader(tt.reads), "n1", "n2", "n3", "n4"); !reflect.DeepEqual(got, tt.want) {
 					t.Errorf("scores %v, want %v", got, tt.want)
 				}
@@ -177,11 +159,11 @@ func TestScoreCountsRunningServers(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCluster(t, racks()...)
+			c := plugintest.NewCluster(t, racks()...)
 			pl := mustNew(t, arguments(nil), c)
 			server := serverOn("s", "n1", "a")
 			tt.change(server)
-			c.add(server)
+			c.Add(server)
 			want := []int64{0, 0}
 			if tt.serves {
 				want = []int64{100, 0}
@@ -189,7 +171,7 @@ func TestScoreCountsRunningServers(t *testing.T) {
 			if got := scoresOf(t, pl, reader("a"), "n1", "n4"); !reflect.DeepEqual(got, want) {
 				t.Errorf("scores %v, want %v", got, want)
 			}
-			c.must(c.cache.RemovePod(server))
+			c.Must(c.RemovePod(server))
 			if got := scoresOf(t, pl, reader("a"), "n1", "n4"); !reflect.DeepEqual(got, []int64{0, 0}) {
 				t.Errorf("without the pod: scores %v, want none", got)
 			}
@@ -199,7 +181,7 @@ func TestScoreCountsRunningServers(t *testing.T) {
 
 func TestScoreAfterANodeChanges(t *testing.T) {
 	objects := racks("a")
-	c := newCluster(t, objects...)
+	c := plugintest.NewCluster(t, objects...)
 	pl := mustNew(t, arguments(nil), c)
 	pod := reader("a=1Gi")
 	expect := func(what string, want ...int64) {
@@ -209,28 +191,26 @@ func TestScoreAfterANodeChanges(t *testing.T) {
 		}
 	}
 	expect("at first", 100, 80, 50, 0)
-	one := c.change(objects[0].(*v1.Node), func(node *v1.Node) { node.Labels[rackKey], node.Labels[v1.LabelTopologyZone] = "r3", "z2" })
+	one := c.Change(objects[0].(*v1.Node), func(node *v1.Node) { node.Labels[rackKey], node.Labels[v1.LabelTopologyZone] = "r3", "z2" })
 	expect("n1 is moved to the rack of n4", 100, 0, 0, 80)
-	c.change(one, func(node *v1.Node) { delete(node.Annotations, annotationKey) })
+	c.Change(one, func(node *v1.Node) { delete(node.Annotations, annotationKey) })
 	expect("the data are gone", 0, 0, 0, 0)
-	four := c.change(objects[3].(*v1.Node), func(node *v1.Node) { node.Annotations = map[string]string{annotationKey: "b,a"} })
+	four := c.Change(objects[3].(*v1.Node), func(node *v1.Node) { node.Annotations = map[string]string{annotationKey: "b,a"} })
 	expect("the data are on n4", 80, 0, 0, 100)
-	c.must(c.cache.RemoveNode(four))
+	c.Must(c.RemoveNode(four))
 	expect("n4 is gone", 0, 0, 0)
-	c.add(four)
+	c.Add(four)
 	expect("n4 is back", 80, 0, 0, 100)
 }
 
 // verdicts runs PreFilter and Filter for the nodes of a cluster.
-func verdicts(t testing.TB, pl *DataLocality, c *cluster, state *framework.CycleState, pod *v1.Pod) map[string]*framework.Status {
+func verdicts(t testing.TB, pl *DataLocality, c *plugintest.Cluster, state *framework.CycleState, pod *v1.Pod) map[string]*framework.Status {
 	t.Helper()
 	if status := pl.PreFilter(context.Background(), state, pod); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	all, err := c.NodeInfos().List()
-	c.must(err)
 	verdicts, prepared := map[string]*framework.Status{}, pl.PrepareFilter(state, pod)
-	for _, nodeInfo := range all {
+	for _, nodeInfo := range c.All() {
 		status := pl.Filter(context.Background(), state, pod, nodeInfo)
 		verdicts[nodeInfo.Node().Name] = status
 		var same *framework.Status
@@ -268,7 +248,7 @@ func TestFilterRejectsNodesOutsideTheLevel(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCluster(t, tt.objects...)
+			c := plugintest.NewCluster(t, tt.objects...)
 			pl := mustNew(t, arguments(func(args *config.DataLocalityArgs) { args.RequireWithin = tt.require }), c)
 			passing := map[string]bool{}
 			for _, name := range tt.want {
@@ -288,8 +268,8 @@ func TestFilterRejectsNodesOutsideTheLevel(t *testing.T) {
 					t.Errorf("node %s: %v %q, want %v %q", name, status.Code(), status.Message(), framework.UnschedulableAndUnresolvable, want)
 				}
 			}
-			if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(t.Name())); err != nil || got != float64(2*rejected) {
-				t.Errorf("%g rejections are counted, %v, want %d by each of the two ways to filter", got, err, rejected)
+			if got := plugintest.MetricValue(t, rejections.WithLabelValues(t.Name())); got != float64(2*rejected) {
+				t.Errorf("%g rejections are counted, want %d by each of the two ways to filter", got, rejected)
 			}
 		})
 	}
@@ -322,40 +302,35 @@ func TestFilterAfterRemovePod(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			// n5 is far away, and names the data b.
 			objects := append(append(racks(), nodeWith("n5", "r5", "z5", "b")), tt.objects...)
-			c := newCluster(t, objects...)
+			c := plugintest.NewCluster(t, objects...)
 			pl := mustNew(t, arguments(func(args *config.DataLocalityArgs) { args.RequireWithin = tt.require }), c)
 			pod, state := reader("a"), framework.NewCycleState()
 			if status := verdicts(t, pl, c, state, pod)[tt.node]; !status.IsSuccess() {
 				t.Fatalf("with all pods: %v", status)
 			}
 			simulated := state.Clone()
-			nodeInfo := func(name string) *framework.NodeInfo {
-				found, err := c.NodeInfos().Get(name)
-				c.must(err)
-				return found.Clone()
-			}
-			on := nodeInfo("n1")
+			on := c.Node("n1").Clone()
 			for _, removed := range tt.removed {
-				c.must(on.RemovePod(removed))
+				c.Must(on.RemovePod(removed))
 				if status := pl.PreFilterExtensions().RemovePod(ctx, simulated, pod, framework.NewPodInfo(removed), on); !status.IsSuccess() {
 					t.Fatal(status)
 				}
 			}
 			if tt.node != "n1" {
-				on = nodeInfo(tt.node)
+				on = c.Node(tt.node)
 			}
 			if status := pl.Filter(ctx, simulated, pod, on); status.IsSuccess() != tt.fits {
 				t.Errorf("without %d pods: %v, want that it fits: %t", len(tt.removed), status, tt.fits)
 			}
-			if status := pl.Filter(ctx, state, pod, nodeInfo(tt.node)); !status.IsSuccess() {
+			if status := pl.Filter(ctx, state, pod, c.Node(tt.node)); !status.IsSuccess() {
 				t.Errorf("a simulation changes the verdict of the cycle: %v", status)
 			}
 			for _, removed := range tt.removed {
-				if status := pl.PreFilterExtensions().AddPod(ctx, simulated, pod, framework.NewPodInfo(removed), nodeInfo("n1")); !status.IsSuccess() {
+				if status := pl.PreFilterExtensions().AddPod(ctx, simulated, pod, framework.NewPodInfo(removed), c.Node("n1")); !status.IsSuccess() {
 					t.Fatal(status)
 				}
 			}
-			if status := pl.Filter(ctx, simulated, pod, nodeInfo(tt.node)); !status.IsSuccess() {
+			if status := pl.Filter(ctx, simulated, pod, c.Node(tt.node)); !status.IsSuccess() {
 				t.Errorf("with the pods back: %v", status)
 			}
 		})
@@ -365,7 +340,7 @@ func TestFilterAfterRemovePod(t *testing.T) {
 // TestFilterWithACopyOfThePod: preemption filters with copies of the pod and of the state.
 func TestFilterWithACopyOfThePod(t *testing.T) {
 	ctx, server := context.Background(), serverOn("s", "n1", "a")
-	c := newCluster(t, append(racks(), server)...)
+	c := plugintest.NewCluster(t, append(racks(), server)...)
 	pl := mustNew(t, arguments(within), c)
 	plain := st.MakePod().Name("plain").UID("plain").Obj()
 	for name, tt := range map[string]struct {
@@ -379,8 +354,7 @@ func TestFilterWithACopyOfThePod(t *testing.T) {
 		state := framework.NewCycleState()
 		verdicts(t, pl, c, state, tt.pod)
 		copied, pod := state.Clone(), tt.pod.DeepCopy()
-		nodeInfo, err := c.NodeInfos().Get("n4")
-		c.must(err)
+		nodeInfo := c.Node("n4")
 		if status := pl.Filter(ctx, copied, pod, nodeInfo); status.IsSuccess() != tt.fits || status.Code() == framework.Error {
 			t.Errorf("%s: %v, want that it fits: %t", name, status, tt.fits)
 		}
@@ -401,12 +375,11 @@ func TestFilterWithACopyOfThePod(t *testing.T) {
 func TestAddPodRestoresServers(t *testing.T) {
 	ctx := context.Background()
 	a, b := serverOn("a", "n1", "a"), serverOn("b", "n1", "b")
-	c := newCluster(t, append(racks(), a, b)...)
+	c := plugintest.NewCluster(t, append(racks(), a, b)...)
 	pl := mustNew(t, arguments(within), c)
 	pod, state := reader("a"), framework.NewCycleState()
 	verdicts(t, pl, c, state, pod)
-	nodeInfo, err := c.NodeInfos().Get("n1")
-	c.must(err)
+	nodeInfo := c.Node("n1")
 	simulated := state.Clone()
 	pl.RemovePod(ctx, simulated, pod, framework.NewPodInfo(a), nodeInfo)
 	pl.RemovePod(ctx, simulated, pod, framework.NewPodInfo(b), nodeInfo)
@@ -433,7 +406,7 @@ func TestPreFilterExtensions(t *testing.T) {
 		"a filter by nodes":    {change: func(args *config.DataLocalityArgs) { within(args); args.Servers = nil }},
 		"a filter with server": {change: within, want: true},
 	} {
-		pl := mustNew(t, arguments(tt.change), newCluster(t))
+		pl := mustNew(t, arguments(tt.change), plugintest.NewCluster(t))
 		if got := pl.PreFilterExtensions() != nil; got != tt.want {
 			t.Errorf("%s: extensions are given: %t, want %t", name, got, tt.want)
 		}
@@ -442,13 +415,12 @@ func TestPreFilterExtensions(t *testing.T) {
 
 // TestAddPodOfANominatedServer: the framework adds nominated pods to a node before it filters.
 func TestAddPodOfANominatedServer(t *testing.T) {
-	ctx, c := context.Background(), newCluster(t, racks("", "", "", "a")...)
+	ctx, c := context.Background(), plugintest.NewCluster(t, racks("", "", "", "a")...)
 	pl := mustNew(t, arguments(within), c)
 	pod, state := reader("a"), framework.NewCycleState()
 	verdicts(t, pl, c, state, pod)
 	nominated := serverOn("nominated", "n1", "a")
-	nodeInfo, err := c.NodeInfos().Get("n1")
-	c.must(err)
+	nodeInfo := c.Node("n1")
 	if status := pl.AddPod(ctx, state, pod, framework.NewPodInfo(nominated), nodeInfo); !status.IsSuccess() {
 		t.Fatal(status)
 	}
@@ -471,14 +443,14 @@ func TestEventsToRegister(t *testing.T) {
 		"a filter by nodes":   {change: func(args *config.DataLocalityArgs) { within(args); args.Servers = nil }, want: []framework.ClusterEvent{nodes}},
 		"a filter by servers": {change: within, want: []framework.ClusterEvent{nodes, pods}},
 	} {
-		if got := mustNew(t, arguments(tt.change), newCluster(t)).EventsToRegister(); !reflect.DeepEqual(got, tt.want) {
+		if got := mustNew(t, arguments(tt.change), plugintest.NewCluster(t)).EventsToRegister(); !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s: events %v, want %v", name, got, tt.want)
 		}
 	}
 }
 
 func TestEndHelps(t *testing.T) {
-	pl := mustNew(t, arguments(within), newCluster(t))
+	pl := mustNew(t, arguments(within), plugintest.NewCluster(t))
 	ended := serverOn("on-1", "n1", "a")
 	ended.DeletionTimestamp, ended.Status.Phase = &metav1.Time{}, v1.PodSucceeded
 	if !pl.EndHelps(ended, reader("a")) || pl.EndHelps(st.MakePod().Name("web").UID("web").Node("n1").Obj(), reader("a")) {
@@ -487,7 +459,7 @@ func TestEndHelps(t *testing.T) {
 }
 
 func TestFilterAndScoreWithoutTheirBeginning(t *testing.T) {
-	c := newCluster(t, racks("a")...)
+	c := plugintest.NewCluster(t, racks("a")...)
 	pl := mustNew(t, arguments(within), c)
 	if _, status := pl.Score(context.Background(), framework.NewCycleState(), reader("a"), "n1"); status.Code() != framework.Error {
 		t.Errorf("Score without PreScore: %v, want an error", status)
@@ -495,8 +467,7 @@ func TestFilterAndScoreWithoutTheirBeginning(t *testing.T) {
 	if status := pl.ScoreNodes(framework.NewCycleState(), reader("a"), nil, nil); status.Code() != framework.Error {
 		t.Errorf("ScoreNodes without PreScore: %v, want an error", status)
 	}
-	nodeInfo, err := c.NodeInfos().Get("n1")
-	c.must(err)
+	nodeInfo := c.Node("n1")
 	if status := pl.Filter(context.Background(), framework.NewCycleState(), reader("a"), nodeInfo); status.Code() != framework.Error {
 		t.Errorf("Filter without PreFilter: %v, want an error", status)
 	}
@@ -510,15 +481,11 @@ func TestFilterAndScoreWithoutTheirBeginning(t *testing.T) {
 
 func ignoredOf(t *testing.T, of place, why reason) float64 {
 	t.Helper()
-	value, err := testutil.GetCounterMetricValue(ignoredNames.WithLabelValues(t.Name(), string(of), string(why)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
+	return plugintest.MetricValue(t, ignoredNames.WithLabelValues(t.Name(), string(of), string(why)))
 }
 
 func TestIgnoredNamesAreCounted(t *testing.T) {
-	c := newCluster(t, racks("a,b c,d")...)
+	c := plugintest.NewCluster(t, racks("a,b c,d")...)
 	// With the filter, what the pod reads is found in PreFilter, and not once more in PreScore.
 	pl := mustNew(t, arguments(within), c)
 	pod := reader("a=1Gi,a=2Gi,b=x,c=0")
@@ -526,8 +493,8 @@ func TestIgnoredNamesAreCounted(t *testing.T) {
 	if bad, twice, node := ignoredOf(t, ofPod, malformed), ignoredOf(t, ofPod, repeated), ignoredOf(t, ofNode, malformed); bad != 2 || twice != 1 || node != 1 {
 		t.Errorf("counted are %g malformed and %g repeated names of pods, %g of nodes; want 2, 1 and 1", bad, twice, node)
 	}
-	if got, err := testutil.GetGaugeMetricValue(knownDatasets.WithLabelValues(t.Name())); err != nil || got != 2 {
-		t.Errorf("%g datasets are known, %v, want 2", got, err)
+	if got := plugintest.MetricValue(t, knownDatasets.WithLabelValues(t.Name())); got != 2 {
+		t.Errorf("%g datasets are known, want 2", got)
 	}
 	state := framework.NewCycleState()
 	whatif.Mark(state)
@@ -554,7 +521,7 @@ func TestExplain(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pl := mustNew(t, arguments(nil), newCluster(t, racks("a", "", "", "b")...))
+			pl := mustNew(t, arguments(nil), plugintest.NewCluster(t, racks("a", "", "", "b")...))
 			pod, state := reader(tt.reads), framework.NewCycleState()
 			if tt.reads == "" {
 				pod.Annotations = nil
@@ -568,7 +535,7 @@ func TestExplain(t *testing.T) {
 			}
 		})
 	}
-	pl := mustNew(t, arguments(nil), newCluster(t, racks("a,b c")...))
+	pl := mustNew(t, arguments(nil), plugintest.NewCluster(t, racks("a,b c")...))
 	pod := reader("a=1")
 	pl.PreScore(context.Background(), framework.NewCycleState(), pod, nil)
 	want := "The pod reads 1 of 1 dataset(s). 1 name(s) of nodes and servers are ignored: malformed or too many."
@@ -584,7 +551,7 @@ func TestExplain(t *testing.T) {
 // TestBeginMarksOnceForEqualReads: until something changes, and only one after the other.
 func TestBeginMarksOnceForEqualReads(t *testing.T) {
 	objects := racks("a", "b")
-	c := newCluster(t, objects...)
+	c := plugintest.NewCluster(t, objects...)
 	pl := mustNew(t, arguments(nil), c)
 	var cycle int64
 	expect := func(what, reads string, marks int64, want ...int64) {
@@ -601,72 +568,62 @@ func TestBeginMarksOnceForEqualReads(t *testing.T) {
 	expect("one like it", "a", 0, 80, 100)
 	pl.PreScore(context.Background(), framework.NewCycleState(), st.MakePod().Obj(), nil)
 	expect("one after a pod that reads nothing", "a", 0, 80, 100)
-	c.change(objects[3].(*v1.Node), func(node *v1.Node) { node.Labels["other"] = "label" })
-	c.add(st.MakePod().Name("web").UID("web").Node("n1").Obj())
+	c.Change(objects[3].(*v1.Node), func(node *v1.Node) { node.Labels["other"] = "label" })
+	c.Add(st.MakePod().Name("web").UID("web").Node("n1").Obj())
 	expect("after changes that are about no data", "a", 0, 80, 100)
 	expect("one that reads something else", "b", 1, 100, 80)
 	expect("the first again", "a", 1, 80, 100)
-	c.add(serverOn("s", "n2", "a"))
+	c.Add(serverOn("s", "n2", "a"))
 	expect("with a server more", "a", 1, 100, 100)
-	one := c.change(objects[0].(*v1.Node), func(node *v1.Node) { node.Labels[rackKey] = "r9" })
+	one := c.Change(objects[0].(*v1.Node), func(node *v1.Node) { node.Labels[rackKey] = "r9" })
 	expect("in another rack", "a", 1, 100, 100)
-	c.must(c.cache.RemoveNode(one))
+	c.Must(c.RemoveNode(one))
 	expect("without a node", "a", 1, 100)
-	c.add(one)
+	c.Add(one)
 	expect("with the node", "a", 1, 100, 100)
 }
 
 // TestScoreDoesNotAllocate, nor does Filter for a node that passes.
 func TestScoreDoesNotAllocate(t *testing.T) {
-	c := newCluster(t, racks("a", "b")...)
+	c := plugintest.NewCluster(t, racks("a", "b")...)
 	pl := mustNew(t, arguments(within), c)
 	pod, state := reader("a,b"), framework.NewCycleState()
 	verdicts(t, pl, c, state, pod)
 	pl.PreScore(context.Background(), state, pod, nil)
-	nodeInfo, err := c.NodeInfos().Get("n1")
-	c.must(err)
-	if allocations := testing.AllocsPerRun(100, func() {
+	nodeInfo := c.Node("n1")
+	plugintest.ExpectAllocations(t, "Filter and Score", 0, func() {
 		pl.Filter(context.Background(), state, pod, nodeInfo)
 		pl.Score(context.Background(), state, pod, "n1")
-	}); allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
-	}
+	})
 }
 
 // TestFilterAndScoreInParallel is for the race detector: 16 workers filter and score, some with pods that they take for
 // gone.
 func TestFilterAndScoreInParallel(t *testing.T) {
 	ctx, server := context.Background(), serverOn("s", "n1", "a")
-	c := newCluster(t, append(racks("", "", "", "b"), server)...)
+	c := plugintest.NewCluster(t, append(racks("", "", "", "b"), server)...)
 	pl := mustNew(t, arguments(within), c)
 	pod := reader("a=1Gi,b=1Gi")
 	for round := 0; round < 20; round++ {
 		state := framework.NewCycleState()
 		verdicts(t, pl, c, state, pod)
 		pl.PreScore(ctx, state, pod, nil)
-		nodeInfo, err := c.NodeInfos().Get("n1")
-		c.must(err)
-		var wg sync.WaitGroup
-		for worker := 0; worker < 16; worker++ {
-			wg.Add(1)
-			go func(worker int) {
-				defer wg.Done()
-				own := state
-				if worker%2 == 0 {
-					own = state.Clone()
-					pl.RemovePod(ctx, own, pod, framework.NewPodInfo(server), nodeInfo)
+		nodeInfo := c.Node("n1")
+		plugintest.InParallel(16, func(worker int) {
+			own := state
+			if worker%2 == 0 {
+				own = state.Clone()
+				pl.RemovePod(ctx, own, pod, framework.NewPodInfo(server), nodeInfo)
+			}
+			for i := 0; i < 20; i++ {
+				pl.Filter(ctx, own, pod, nodeInfo)
+				if score, status := pl.Score(ctx, own, pod, "n1"); score != 50 || !status.IsSuccess() {
+					t.Errorf("the score is %d, %v, want 50", score, status)
 				}
-				for i := 0; i < 20; i++ {
-					pl.Filter(ctx, own, pod, nodeInfo)
-					if score, status := pl.Score(ctx, own, pod, "n1"); score != 50 || !status.IsSuccess() {
-						t.Errorf("the score is %d, %v, want 50", score, status)
-					}
-				}
-			}(worker)
-		}
-		wg.Wait()
+			}
+		})
 		serverBefore := server
 		server = server.DeepCopy()
-		c.must(c.cache.UpdatePod(serverBefore, server))
+		c.Must(c.UpdatePod(serverBefore, server))
 	}
 }

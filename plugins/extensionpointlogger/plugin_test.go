@@ -8,7 +8,6 @@ import (
 	"io"
 	"reflect"
 	goruntime "runtime"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,19 +15,23 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
+// message is that of the plugin's lines.
+const message = "Extension point called"
+
 func TestRedactHashesAreEqualInAProcess(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	state, pod := framework.NewCycleState(), st.MakePod().Namespace("a").Name("b").Obj()
 	for i := 0; i < 2; i++ {
 		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Redact: true})
 		pl.PreBind(context.Background(), state, pod, "node")
 	}
-	calls := log.calls(t)
+	calls := log.Lines(t, message)
 	if len(calls) != 2 || calls[0]["node"] != calls[1]["node"] || calls[0]["pod"] != calls[1]["pod"] {
 		t.Errorf("two profiles write of the same node and pod %v", calls)
 	}
@@ -63,26 +66,26 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 		{rate: 0.25, lowest: 500 - 58, most: 500 + 58},
 		{rate: 1e-9, lowest: 0, most: 0},
 	} {
-		log := captureLog(t)
+		log := plugintest.CaptureLog(t)
 		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: tt.rate})
 		for i := 0; i < pods; i++ {
 			pod := st.MakePod().Name("pod").UID(fmt.Sprintf("8b1f3f5e-0000-0000-0000-%012d", i)).Obj()
 			pl.PreBind(context.Background(), framework.NewCycleState(), pod, "node")
 		}
-		if got := len(log.calls(t)); got < tt.lowest || got > tt.most {
+		if got := len(log.Lines(t, message)); got < tt.lowest || got > tt.most {
 			t.Errorf("at a sample rate of %v, %d of %d pods are logged, want %d to %d", tt.rate, got, pods, tt.lowest, tt.most)
 		}
 	}
 }
 
 func TestNamespaces(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"a", "b"}})
 	for _, namespace := range []string{"a", "b", "c", "ab"} {
 		pl.PreBind(context.Background(), framework.NewCycleState(), st.MakePod().Namespace(namespace).Name("pod").Obj(), "node")
 	}
 	var got []string
-	for _, one := range log.calls(t) {
+	for _, one := range log.Lines(t, message) {
 		got = append(got, one["pod"])
 	}
 	if want := []string{"a/pod", "b/pod"}; !reflect.DeepEqual(got, want) {
@@ -91,7 +94,7 @@ func TestNamespaces(t *testing.T) {
 }
 
 func TestDuration(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	now := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, now)
 	if err != nil {
@@ -107,7 +110,7 @@ func TestDuration(t *testing.T) {
 	pl.PreBind(context.Background(), second, pod, "node")
 	pl.PreBind(context.Background(), first, pod, "node")
 	var got []string
-	for _, one := range log.calls(t) {
+	for _, one := range log.Lines(t, message) {
 		got = append(got, one["extensionPoint"]+" "+one["cycle"]+" "+one["duration"])
 	}
 	want := []string{"PreFilter 1 0s", "Score 1 5ms", "PreFilter 2 0s", "PreBind 2 1.995s", "PreBind 1 2s"}
@@ -117,34 +120,16 @@ func TestDuration(t *testing.T) {
 }
 
 func TestFilterWithoutPreFilter(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState()
-	nodeInfo := framework.NewNodeInfo()
-	nodeInfo.SetNode(st.MakeNode().Name("node").Obj())
-	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), nodeInfo)
-	calls := log.calls(t)
+	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), plugintest.NodeInfo(st.MakeNode().Name("node").Obj()))
+	calls := log.Lines(t, message)
 	if len(calls) != 1 || calls[0]["node"] != "node" || calls[0]["cycle"] != "" {
 		t.Errorf("logged %v, want the node and no cycle", calls)
 	}
 	if _, err := state.Read(extensionpointlogger.Name); err == nil {
 		t.Error("Filter wrote to the state, of which another worker may be making a copy")
 	}
-}
-
-// atOnce runs what the workers do, and has them begin together.
-func atOnce(work func(worker int)) {
-	var group sync.WaitGroup
-	begin := make(chan struct{})
-	for worker := 0; worker < 16; worker++ {
-		group.Add(1)
-		go func(worker int) {
-			defer group.Done()
-			<-begin
-			work(worker)
-		}(worker)
-	}
-	close(begin)
-	group.Wait()
 }
 
 // yieldingClock lets the other workers come as far as they can while one of them asks it for the time.
@@ -160,7 +145,7 @@ func (yieldingClock) Now() time.Time {
 
 func TestBeginInParallel(t *testing.T) {
 	const cycles = 100
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, yieldingClock{})
 	if err != nil {
 		t.Fatal(err)
@@ -168,11 +153,14 @@ func TestBeginInParallel(t *testing.T) {
 	pl, pod := plugin.(logger), st.MakePod().Name("pod").Obj()
 	for i := 0; i < cycles; i++ {
 		state := framework.NewCycleState()
-		atOnce(func(int) { pl.Score(context.Background(), state, pod, "node") })
+		plugintest.InParallel(16, func(int) { pl.Score(context.Background(), state, pod, "node") })
 	}
-	calls := log.calls(t)
+	lines := map[string]int{}
+	for _, one := range log.Lines(t, message) {
+		lines[one["cycle"]]++
+	}
 	for i := 1; i <= cycles; i++ {
-		if got := len(where(calls, "cycle", fmt.Sprint(i))); got != 16 {
+		if got := lines[fmt.Sprint(i)]; got != 16 {
 			t.Fatalf("%d lines of cycle %d, want one of each of the 16 workers", got, i)
 		}
 	}
@@ -185,7 +173,7 @@ func TestQueueSort(t *testing.T) {
 	if _, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}).(framework.QueueSortPlugin); sorts {
 		t.Error("the plugin sorts without having been asked to")
 	}
-	captureLog(t)
+	plugintest.CaptureLog(t)
 	sorter, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, QueueSort: true}).(framework.QueueSortPlugin)
 	if !sorts {
 		t.Fatal("the plugin does not sort")
@@ -197,8 +185,6 @@ func TestQueueSort(t *testing.T) {
 		t.Error("of two pods with the same priority, the one that has waited longer is not first")
 	}
 }
-
-const benchmarkNodes = 5000
 
 func BenchmarkFilter(b *testing.B) {
 	for _, tt := range []struct {
@@ -215,18 +201,9 @@ func BenchmarkFilter(b *testing.B) {
 			klog.SetOutput(io.Discard)
 			defer klog.LogToStderr(true)
 			pl, state, pod := newLogger(b, &args), framework.NewCycleState(), st.MakePod().Namespace("default").Name("pod").Obj()
-			nodeInfo := framework.NewNodeInfo()
-			nodeInfo.SetNode(st.MakeNode().Name("node").Obj())
+			nodeInfo := plugintest.NodeInfo(st.MakeNode().Name("node").Obj())
 			pl.PreFilter(context.Background(), state, pod)
-			b.ReportAllocs()
-			b.ResetTimer()
-			begin := time.Now()
-			for i := 0; i < b.N; i++ {
-				for node := 0; node < benchmarkNodes; node++ {
-					pl.Filter(context.Background(), state, pod, nodeInfo)
-				}
-			}
-			b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N)/benchmarkNodes, "ns/node")
+			plugintest.PerNode(b, 1, func(int) { pl.Filter(context.Background(), state, pod, nodeInfo) })
 		})
 	}
 }

@@ -8,16 +8,11 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -47,15 +42,9 @@ func TestPlace(t *testing.T) {
 }
 
 // newPlugin makes the plugin as the scheduler does, with a snapshot of the given nodes.
-func newPlugin(t testing.TB, args runtime.Object, nodes ...*v1.Node) (framework.Plugin, error) {
+func newPlugin(t testing.TB, args *config.MyScorePluginArgs, nodes ...*v1.Node) *MyScorePlugin {
 	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: "my-scheduler"},
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(nil, nodes)),
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
+	return plugintest.New(t, New, "my-scheduler", args, cache.NewSnapshot(nil, nodes)).(*MyScorePlugin)
 }
 
 func TestFilterAndScore(t *testing.T) {
@@ -64,10 +53,7 @@ func TestFilterAndScore(t *testing.T) {
 		st.MakeNode().Name("slow").Label("disktype", "hdd").Obj(),
 		st.MakeNode().Name("unlabelled").Obj(),
 	}
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}}, nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}}, nodes...)
 	pod := st.MakePod().Name("pod").Obj()
 
 	wantCodes := map[string]framework.Code{
@@ -76,9 +62,7 @@ func TestFilterAndScore(t *testing.T) {
 		"unlabelled": framework.UnschedulableAndUnresolvable,
 	}
 	for _, node := range nodes {
-		nodeInfo := framework.NewNodeInfo()
-		nodeInfo.SetNode(node)
-		status := plugin.(framework.FilterPlugin).Filter(context.Background(), framework.NewCycleState(), pod, nodeInfo)
+		status := plugin.Filter(context.Background(), framework.NewCycleState(), pod, plugintest.NodeInfo(node))
 		if status.Code() != wantCodes[node.Name] {
 			t.Errorf("Filter(%s) = %v %q, want %v", node.Name, status.Code(), status.Message(), wantCodes[node.Name])
 		}
@@ -89,12 +73,12 @@ func TestFilterAndScore(t *testing.T) {
 
 	// The place before normalisation: one value is preferred, so 1 - 0 for it and 0 for any other.
 	for name, want := range map[string]int64{"fast": 1, "slow": 0} {
-		got, status := plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), pod, name)
+		got, status := plugin.Score(context.Background(), framework.NewCycleState(), pod, name)
 		if !status.IsSuccess() || got != want {
 			t.Errorf("Score(%s) = %d, %v, want %d", name, got, status, want)
 		}
 	}
-	if _, status := plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), pod, "gone"); status.Code() != framework.Error {
+	if _, status := plugin.Score(context.Background(), framework.NewCycleState(), pod, "gone"); status.Code() != framework.Error {
 		t.Errorf("Score of a node that is not in the snapshot = %v, want an error", status)
 	}
 }
@@ -111,10 +95,7 @@ func TestNormalizeScore(t *testing.T) {
 		{name: "no preferred value on any node", scores: []int64{0, 0}, want: []int64{0, 0}},
 		{name: "no nodes", scores: nil, want: nil},
 	}
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"nvme", "ssd", "hdd"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"nvme", "ssd", "hdd"}})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var scores, want framework.NodeScoreList
@@ -123,7 +104,7 @@ func TestNormalizeScore(t *testing.T) {
 				scores = append(scores, framework.NodeScore{Name: name, Score: tt.scores[i]})
 				want = append(want, framework.NodeScore{Name: name, Score: tt.want[i]})
 			}
-			status := plugin.(framework.ScorePlugin).ScoreExtensions().NormalizeScore(context.Background(), framework.NewCycleState(), st.MakePod().Obj(), scores)
+			status := plugin.ScoreExtensions().NormalizeScore(context.Background(), framework.NewCycleState(), st.MakePod().Obj(), scores)
 			if !status.IsSuccess() {
 				t.Fatal(status)
 			}
@@ -144,20 +125,13 @@ func TestEventsToRegister(t *testing.T) {
 
 // TestFilterAllocates at most the status of a rejected node: the status itself, and the slice for its reason.
 func TestFilterAllocates(t *testing.T) {
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}})
 	for node, want := range map[*v1.Node]float64{
 		st.MakeNode().Name("fast").Label("disktype", "ssd").Obj(): 0,
 		st.MakeNode().Name("unlabelled").Obj():                    2,
 	} {
-		info := framework.NewNodeInfo()
-		info.SetNode(node)
-		pl, pod := plugin.(*MyScorePlugin), st.MakePod().Obj()
-		if got := testing.AllocsPerRun(100, func() { pl.Filter(context.Background(), nil, pod, info) }); got > want {
-			t.Errorf("Filter(%s) allocates %g times, want at most %g", node.Name, got, want)
-		}
+		info, pod := plugintest.NodeInfo(node), st.MakePod().Obj()
+		plugintest.ExpectAllocations(t, node.Name, want, func() { plugin.Filter(context.Background(), nil, pod, info) })
 	}
 }
 
@@ -168,9 +142,7 @@ func nodesByDisk(n int) ([]*v1.Node, []*framework.NodeInfo) {
 	for i := 0; i < n; i++ {
 		node := st.MakeNode().Name(fmt.Sprintf("node-%d", i)).Label("disktype", []string{"ssd", "hdd", "tape"}[i%3]).Obj()
 		nodes = append(nodes, node)
-		info := framework.NewNodeInfo()
-		info.SetNode(node)
-		infos = append(infos, info)
+		infos = append(infos, plugintest.NodeInfo(node))
 	}
 	return nodes, infos
 }
@@ -180,7 +152,7 @@ const benchmarkNodes = 5000
 func BenchmarkFilter(b *testing.B) {
 	pl, nodes, infos := benchmarkPlugin(b)
 	state, pod := framework.NewCycleState(), st.MakePod().Obj()
-	perNode(b, func() {
+	plugintest.PerNode(b, benchmarkNodes, func(int) {
 		for i := range nodes {
 			if status := pl.Filter(context.Background(), state, pod, infos[i]); !status.IsSuccess() {
 				b.Fatal(status)
@@ -192,7 +164,7 @@ func BenchmarkFilter(b *testing.B) {
 func BenchmarkScore(b *testing.B) {
 	pl, nodes, _ := benchmarkPlugin(b)
 	state, pod := framework.NewCycleState(), st.MakePod().Obj()
-	perNode(b, func() {
+	plugintest.PerNode(b, benchmarkNodes, func(int) {
 		for i := range nodes {
 			if _, status := pl.Score(context.Background(), state, pod, nodes[i].Name); !status.IsSuccess() {
 				b.Fatal(status)
@@ -203,20 +175,6 @@ func BenchmarkScore(b *testing.B) {
 
 func benchmarkPlugin(b *testing.B) (*MyScorePlugin, []*v1.Node, []*framework.NodeInfo) {
 	nodes, infos := nodesByDisk(benchmarkNodes)
-	plugin, err := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
-	if err != nil {
-		b.Fatal(err)
-	}
-	return plugin.(*MyScorePlugin), nodes, infos
-}
-
-// perNode runs what visits all nodes once, and reports what one of them costs.
-func perNode(b *testing.B, visit func()) {
-	b.ReportAllocs()
-	b.ResetTimer()
-	begin := time.Now()
-	for i := 0; i < b.N; i++ {
-		visit()
-	}
-	b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N)/benchmarkNodes, "ns/node")
+	plugin := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
+	return plugin, nodes, infos
 }

@@ -8,70 +8,28 @@ import (
 	"math/rand"
 	"reflect"
 	"sort"
-	"sync"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// cluster is the scheduler's own cache, with the snapshot that the plugin reads.
-type cluster struct {
-	t        testing.TB
-	cache    cache.Cache
-	snapshot *cache.Snapshot
-}
-
-func newCluster(t testing.TB, nodes ...*v1.Node) *cluster {
+func newCluster(t testing.TB, nodes ...*v1.Node) *plugintest.Cluster {
 	t.Helper()
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
-	c := &cluster{t: t, cache: cache.New(time.Hour, stop), snapshot: cache.NewEmptySnapshot()}
+	c := plugintest.NewCluster(t)
 	for _, node := range nodes {
-		c.cache.AddNode(node)
+		c.Add(node)
 	}
-	c.update()
 	return c
-}
-
-// update has the snapshot show the nodes as they are now, as the beginning of a cycle does.
-func (c *cluster) update() {
-	c.t.Helper()
-	if err := c.cache.UpdateSnapshot(c.snapshot); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// NodeInfos returns the snapshot's lister.
-func (c *cluster) NodeInfos() framework.NodeInfoLister { return c.snapshot.NodeInfos() }
-
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object, lister framework.SharedLister) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithSnapshotSharedLister(lister))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
 }
 
 func mustNew(t testing.TB, profile string, args *config.NodeCostArgs, lister framework.SharedLister) *NodeCost {
 	t.Helper()
-	plugin, err := newPlugin(t, profile, args, lister)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*NodeCost)
+	return plugintest.New(t, New, profile, args, lister).(*NodeCost)
 }
 
 // nodeWith makes a node of 4 CPUs and 16 GiB that says what it costs, if anything.
@@ -137,7 +95,6 @@ func scoresIn(t testing.TB, pl *NodeCost, state *framework.CycleState, pod *v1.P
 			t.Fatal(status)
 		}
 	}
-	pl.handle.SnapshotSharedLister().(*cluster).update()
 	ctx, list, infos := context.Background(), make(framework.NodeScoreList, nodes), make([]*framework.NodeInfo, nodes)
 	if how.preScore {
 		must(pl.PreScore(ctx, state, pod, nil))
@@ -289,21 +246,19 @@ func TestScoreAfterANodeChanges(t *testing.T) {
 			t.Errorf("%s: got the scores %v, want %v", when, got, want)
 		}
 	}
-	c.cache.AddNode(n1)
-	c.cache.AddNode(n2)
-	c.cache.AddNode(n3)
+	c.AddNode(n1)
+	c.AddNode(n2)
+	c.AddNode(n3)
 	expect("at first, the median is 0.15", 100, 50, 67)
-	c.cache.UpdateNode(n2, nodeWith("n2", "0.4"))
+	c.UpdateNode(n2, nodeWith("n2", "0.4"))
 	expect("n2 is dearer, the median 0.25", 100, 25, 40)
-	c.cache.UpdateNode(n3, nodeWith("n3", "0.05"))
+	c.UpdateNode(n3, nodeWith("n3", "0.05"))
 	expect("n3 gets a price", 50, 13, 100)
-	c.cache.UpdateNode(n3, nodeWith("n3", "0.05", spot))
+	c.UpdateNode(n3, nodeWith("n3", "0.05", spot))
 	expect("n3 becomes spot", 100, 25, 0)
-	c.cache.UpdateNode(n1, nodeWith("n1", ""))
+	c.UpdateNode(n1, nodeWith("n1", ""))
 	expect("n1 loses its price, the median of 0.4 and 0.05 is 0.225", 100, 56, 0)
-	if err := c.cache.RemoveNode(n3); err != nil {
-		t.Fatal(err)
-	}
+	c.Must(c.RemoveNode(n3))
 	expect("n3 is gone, the median 0.4", 100, 100)
 	if len(pl.index.nodes) != 2 || len(pl.index.sorted) != 1 {
 		t.Errorf("%d nodes and %d prices are kept, want 2 and 1", len(pl.index.nodes), len(pl.index.sorted))
@@ -362,7 +317,7 @@ func TestMetrics(t *testing.T) {
 	args.Prices = []config.NodeCostPrice{rowOf("small", "", "", "1")}
 	pl := mustNew(t, "counted", args, c)
 	n2 := nodeWith("n2", "x", func(node *v1.Node) { node.Labels = map[string]string{"type": "small"} })
-	c.cache.UpdateNode(nil, n2)
+	c.UpdateNode(nil, n2)
 	expect := func(when string, want map[string]float64) {
 		t.Helper()
 		for source, count := range want {
@@ -370,8 +325,8 @@ func TestMetrics(t *testing.T) {
 			if source != "ignored" {
 				gauge = pricedNodes.WithLabelValues("counted", source)
 			}
-			if got, err := testutil.GetGaugeMetricValue(gauge); err != nil || got != count {
-				t.Errorf("%s: %s is %g, %v, want %g", when, source, got, err, count)
+			if got := plugintest.MetricValue(t, gauge); got != count {
+				t.Errorf("%s: %s is %g, want %g", when, source, got, count)
 			}
 		}
 	}
@@ -381,7 +336,7 @@ func TestMetrics(t *testing.T) {
 	expect("a what-if counts nothing", map[string]float64{"annotation": 0, "none": 0, "ignored": 0})
 	scoresOf(t, pl, incoming().Obj(), 3, normally)
 	expect("at first", map[string]float64{"annotation": 1, "label": 0, "table": 1, "none": 1, "ignored": 1})
-	c.cache.UpdateNode(n2, nodeWith("n2", "0.2"))
+	c.UpdateNode(n2, nodeWith("n2", "0.2"))
 	scoresOf(t, pl, incoming().Obj(), 3, normally)
 	expect("n2's annotation is right", map[string]float64{"annotation": 2, "label": 0, "table": 0, "none": 1, "ignored": 0})
 }
@@ -396,7 +351,6 @@ func TestExplain(t *testing.T) {
 	}
 	explain := func(pod *v1.Pod, nodes ...string) string {
 		state := framework.NewCycleState()
-		c.update()
 		pl.PreScore(context.Background(), state, pod, nil)
 		return pl.Explain(state, pod, nodes)
 	}
@@ -406,7 +360,7 @@ func TestExplain(t *testing.T) {
 	if got := explain(incoming().Obj(), "n1", "n2", "n3", "n4", "n5", "n6"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
-	c.cache.UpdateNode(nil, nodeWith("n2", "x", func(node *v1.Node) { node.Labels = map[string]string{"type": "small"} }))
+	c.UpdateNode(nil, nodeWith("n2", "x", func(node *v1.Node) { node.Labels = map[string]string{"type": "small"} }))
 	want = "Price per hour: n4 0.03 (annotation), n2 0.0000001 (table; its own annotation or label is not a valid price)."
 	if got := explain(tolerating(), "n4", "none", "n2"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
@@ -429,17 +383,11 @@ func TestScoreInParallel(t *testing.T) {
 		if cycle%2 == 0 {
 			pl.PreScore(ctx, state, pod, nil)
 		}
-		var wg sync.WaitGroup
-		for worker := 0; worker < 16; worker++ {
-			wg.Add(1)
-			go func() {
-				defer wg.Done()
-				if got, _ := pl.Score(ctx, state, pod, "n1"); got != one/10 {
-					t.Errorf("got %d, want %d", got, one/10)
-				}
-			}()
-		}
-		wg.Wait()
+		plugintest.InParallel(16, func(int) {
+			if got, _ := pl.Score(ctx, state, pod, "n1"); got != one/10 {
+				t.Errorf("got %d, want %d", got, one/10)
+			}
+		})
 	}
 }
 
@@ -447,7 +395,7 @@ func TestScoreInParallel(t *testing.T) {
 const benchmarkNodes, benchmarkScored = 5000, 500
 
 // large makes 5,000 nodes of a hundred types, with prices by a table of as many rows.
-func large(t testing.TB, strategy config.NodeCostStrategy) (*NodeCost, *cluster) {
+func large(t testing.TB, strategy config.NodeCostStrategy) (*NodeCost, *plugintest.Cluster) {
 	c := newCluster(t)
 	args := keepSpot(tableArgs())
 	args.Strategy, args.Prices = strategy, nil
@@ -457,23 +405,19 @@ func large(t testing.TB, strategy config.NodeCostStrategy) (*NodeCost, *cluster)
 	for i := 0; i < benchmarkNodes; i++ {
 		node := nodeWith(fmt.Sprintf("node-%04d", i), "")
 		node.Labels = map[string]string{"type": fmt.Sprintf("type-%d", i%100), "zone": "a", "capacity": []string{"spot", "on-demand"}[i%2]}
-		c.cache.AddNode(node)
+		c.AddNode(node)
 	}
-	c.update()
-	return mustNew(t, "large", args, c), c
+	c.NodeInfos()
+	return mustNew(t, "large", args, c.Snapshot), c
 }
 
-// some are the nodes that are scored, and room for their scores.
-func (c *cluster) some() ([]*framework.NodeInfo, framework.NodeScoreList) {
-	c.t.Helper()
+// some returns the nodes that are scored, and room for their scores.
+func some(c *plugintest.Cluster) ([]*framework.NodeInfo, framework.NodeScoreList) {
 	infos, scores := make([]*framework.NodeInfo, benchmarkScored), make(framework.NodeScoreList, benchmarkScored)
 	for i := range infos {
 		// Not neighbours in memory.
 		scores[i].Name = fmt.Sprintf("node-%04d", i*7%benchmarkNodes)
-		var err error
-		if infos[i], err = c.NodeInfos().Get(scores[i].Name); err != nil {
-			c.t.Fatal(err)
-		}
+		infos[i] = c.Node(scores[i].Name)
 	}
 	return infos, scores
 }
@@ -482,20 +426,16 @@ func (c *cluster) some() ([]*framework.NodeInfo, framework.NodeScoreList) {
 func TestScoreDoesNotAllocate(t *testing.T) {
 	pl, c := large(t, config.NodeCostCheapestShare)
 	ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
-	infos, scores := c.some()
+	infos, scores := some(c)
 	pl.PreScore(ctx, state, pod, nil)
-	if allocations := testing.AllocsPerRun(100, func() { pl.PreScore(ctx, state, pod, nil) }); allocations > 5 {
-		t.Errorf("PreScore allocates %g times, want at most 5", allocations)
-	}
-	if allocations := testing.AllocsPerRun(100, func() {
+	plugintest.ExpectAllocations(t, "PreScore", 5, func() { pl.PreScore(ctx, state, pod, nil) })
+	plugintest.ExpectAllocations(t, "Score, ScoreNodes and NormalizeScore", 0, func() {
 		for i := range scores {
 			scores[i].Score, _ = pl.Score(ctx, state, pod, scores[i].Name)
 		}
 		pl.NormalizeScore(ctx, state, pod, scores)
 		pl.ScoreNodes(state, pod, infos, scores)
-	}); allocations != 0 {
-		t.Errorf("Score, ScoreNodes and NormalizeScore allocate %g times, want none", allocations)
-	}
+	})
 }
 
 // BenchmarkScore is Score, or ScoreNodes, and NormalizeScore for the nodes that are scored.
@@ -505,12 +445,9 @@ func BenchmarkScore(b *testing.B) {
 			b.Run(string(strategy)+" "+name, func(b *testing.B) {
 				pl, c := large(b, strategy)
 				ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
-				infos, list := c.some()
+				infos, list := some(c)
 				pl.PreScore(ctx, state, pod, nil)
-				b.ReportAllocs()
-				b.ResetTimer()
-				start := time.Now()
-				for i := 0; i < b.N; i++ {
+				plugintest.PerNode(b, benchmarkScored, func(int) {
 					if batch {
 						pl.ScoreNodes(state, pod, infos, list)
 					} else {
@@ -519,8 +456,7 @@ func BenchmarkScore(b *testing.B) {
 						}
 					}
 					pl.NormalizeScore(ctx, state, pod, list)
-				}
-				b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
+				})
 			})
 		}
 	}
@@ -537,11 +473,7 @@ func BenchmarkNodeChanged(b *testing.B) {
 				nodes[i] = nodeWith("changing", prices[i], func(node *v1.Node) { node.Labels = map[string]string{"type": "type-50"} })
 			}
 			pl.index.NodeChanged(nil, nodes[0], nil)
-			b.ReportAllocs()
-			b.ResetTimer()
-			for i := 0; i < b.N; i++ {
-				pl.index.NodeChanged(nodes[i%2], nodes[(i+1)%2], nil)
-			}
+			plugintest.PerNode(b, 1, func(i int) { pl.index.NodeChanged(nodes[i%2], nodes[(i+1)%2], nil) })
 		})
 	}
 }

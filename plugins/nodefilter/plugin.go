@@ -70,7 +70,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	if err := validation.ValidateNodeFilterArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
 	}
-	rules, err := compile(args.DeepCopy(), rejectionsOf(handle))
+	rules, err := compile(args.DeepCopy(), filterrule.Counters(handle, rejections))
 	if err != nil {
 		return nil, err
 	}

@@ -5,61 +5,38 @@ package nodefilter
 import (
 	"context"
 	"fmt"
-	"sync"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
-
 func mustNew(t testing.TB, profile string, args runtime.Object) *NodeFilter {
 	t.Helper()
-	plugin, err := newPlugin(t, profile, args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*NodeFilter)
-}
-
-func nodeInfo(node *v1.Node) *framework.NodeInfo {
-	info := framework.NewNodeInfo()
-	info.SetNode(node)
-	return info
+	return plugintest.New(t, New, profile, args, nil).(*NodeFilter)
 }
 
 func labelled(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
+// TestFilterUsesTheFirstMatchingRule is about the order of rules, and that a rule has all its conditions. What meets a
+// condition is tested in filterrule.
 func TestFilterUsesTheFirstMatchingRule(t *testing.T) {
-	const byDefault = "node(s) were denied by NodeFilter: no rule matched, and defaultAction is Deny"
-	gpuNodes := []config.NodeFilterRule{
-		{Name: "gpu-for-training", Action: config.FilterAllow, NodeSelector: labelled("gpu", "true"), Namespaces: []string{"training-*"}, PodSelector: labelled("app", "train")},
-		{Name: "no-gpu", Action: config.FilterDeny, NodeSelector: labelled("gpu", "true")},
-	}
-	gpuNode := st.MakeNode().Name("gpu-1").Label("gpu", "true").Obj()
-	tests := []struct {
+	const noGPU, byDefault = `node(s) were denied by rule "no-gpu" of NodeFilter`, "node(s) were denied by NodeFilter: no rule matched, and defaultAction is Deny"
+	train := config.NodeFilterRule{Name: "gpu-for-training", Action: config.FilterAllow, NodeSelector: labelled("gpu", "true"),
+		Namespaces: []string{"training-*"}, PodSelector: labelled("app", "train")}
+	deny := config.NodeFilterRule{Name: "no-gpu", Action: config.FilterDeny, NodeNames: []string{"gpu-?"}, NodeSelector: labelled("gpu", "true")}
+	both, exceptionLast, alone := []config.NodeFilterRule{train, deny}, []config.NodeFilterRule{deny, train}, []config.NodeFilterRule{train}
+	pod := func(namespace, app string) *v1.Pod { return st.MakePod().Namespace(namespace).Label("app", app).Obj() }
+	node := func(name, gpu string) *v1.Node { return st.MakeNode().Name(name).Label("gpu", gpu).Obj() }
+	training := pod("training-1", "train")
+	for _, tt := range []struct {
 		name          string
 		rules         []config.NodeFilterRule
 		defaultAction config.FilterAction
@@ -68,76 +45,22 @@ func TestFilterUsesTheFirstMatchingRule(t *testing.T) {
 		// want is the message of the rejection; none means that the node passes.
 		want string
 	}{
-		{
-			name:  "a rule that denies by name",
-			rules: []config.NodeFilterRule{{Name: "edge", Action: config.FilterDeny, NodeNames: []string{"lab-*", "edge-?"}}},
-			pod:   st.MakePod().Obj(), node: st.MakeNode().Name("edge-1").Obj(),
-			want: `node(s) were denied by rule "edge" of NodeFilter`,
-		},
-		{
-			name:  "a rule that denies other names",
-			rules: []config.NodeFilterRule{{Name: "edge", Action: config.FilterDeny, NodeNames: []string{"edge-?"}}},
-			pod:   st.MakePod().Obj(), node: st.MakeNode().Name("edge-10").Obj(),
-		},
-		{
-			name: "a rule that denies by label", rules: gpuNodes[1:], pod: st.MakePod().Obj(), node: gpuNode,
-			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
-		},
-		{name: "a node without labels, and a rule for a label", rules: gpuNodes[1:], pod: st.MakePod().Obj(), node: st.MakeNode().Name("n").Obj()},
-		{
-			name:  "both conditions on the node must hold: the label does, the name does not",
-			rules: []config.NodeFilterRule{{Name: "x", Action: config.FilterDeny, NodeNames: []string{"old-*"}, NodeSelector: labelled("gpu", "true")}},
-			pod:   st.MakePod().Obj(), node: gpuNode,
-		},
-		{
-			name:  "both conditions on the node must hold: the name does, the label does not",
-			rules: []config.NodeFilterRule{{Name: "x", Action: config.FilterDeny, NodeNames: []string{"gpu-*"}, NodeSelector: labelled("gpu", "false")}},
-			pod:   st.MakePod().Obj(), node: gpuNode,
-		},
-		{
-			name: "a rule that is for this pod", rules: gpuNodes, node: gpuNode,
-			pod: st.MakePod().Namespace("training-1").Label("app", "train").Obj(),
-		},
-		{
-			name: "a rule that is for other namespaces", rules: gpuNodes, node: gpuNode,
-			pod:  st.MakePod().Namespace("web").Label("app", "train").Obj(),
-			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
-		},
-		{
-			name: "a rule that is for other pods of the namespace", rules: gpuNodes, node: gpuNode,
-			pod:  st.MakePod().Namespace("training-1").Label("app", "web").Obj(),
-			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
-		},
-		{
-			name: "an exception after the rule comes too late", rules: []config.NodeFilterRule{gpuNodes[1], gpuNodes[0]}, node: gpuNode,
-			pod:  st.MakePod().Namespace("training-1").Label("app", "train").Obj(),
-			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
-		},
-		{
-			name: "the default action denies what no rule matches", rules: gpuNodes[:1], defaultAction: config.FilterDeny, node: gpuNode,
-			pod: st.MakePod().Namespace("web").Obj(), want: byDefault,
-		},
-		{
-			name: "the default action does not count where a rule allows", rules: gpuNodes[:1], defaultAction: config.FilterDeny, node: gpuNode,
-			pod: st.MakePod().Namespace("training-1").Label("app", "train").Obj(),
-		},
-		{
-			name: "the default action allows what no rule matches", rules: gpuNodes[:1], node: gpuNode,
-			pod: st.MakePod().Namespace("web").Obj(),
-		},
-	}
-	for _, tt := range tests {
+		{"a rule by name and label", both, config.FilterAllow, pod("web", "web"), node("gpu-1", "true"), noGPU},
+		{"another name", both, config.FilterAllow, pod("web", "web"), node("gpu-10", "true"), ""},
+		{"another label", both, config.FilterAllow, pod("web", "web"), node("gpu-1", "false"), ""},
+		{"a rule that is for this pod", both, config.FilterAllow, training, node("gpu-1", "true"), ""},
+		{"a rule that is for other namespaces", both, config.FilterAllow, pod("web", "train"), node("gpu-1", "true"), noGPU},
+		{"a rule that is for other pods of the namespace", both, config.FilterAllow, pod("training-1", "web"), node("gpu-1", "true"), noGPU},
+		{"an exception after the rule comes too late", exceptionLast, config.FilterAllow, training, node("gpu-1", "true"), noGPU},
+		{"the default action denies what no rule matches", alone, config.FilterDeny, pod("web", "train"), node("gpu-1", "true"), byDefault},
+		{"the default action does not count where a rule allows", alone, config.FilterDeny, training, node("gpu-1", "true"), ""},
+		{"the default action allows what no rule matches", alone, config.FilterAllow, pod("web", "train"), node("gpu-1", "true"), ""},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.defaultAction == "" {
-				tt.defaultAction = config.FilterAllow
-			}
 			plugin := mustNew(t, "profile", &config.NodeFilterArgs{Rules: tt.rules, DefaultAction: tt.defaultAction})
-			status := plugin.Filter(context.Background(), framework.NewCycleState(), tt.pod, nodeInfo(tt.node))
-			if tt.want == "" && !status.IsSuccess() {
-				t.Errorf("the node is rejected: %v %q", status.Code(), status.Message())
-			}
-			if tt.want != "" && (status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != tt.want) {
-				t.Errorf("got %v %q, want %v %q", status.Code(), status.Message(), framework.UnschedulableAndUnresolvable, tt.want)
+			status := plugin.Filter(context.Background(), framework.NewCycleState(), tt.pod, plugintest.NodeInfo(tt.node))
+			if status.Message() != tt.want || tt.want != "" && status.Code() != framework.UnschedulableAndUnresolvable {
+				t.Errorf("got %v %q, want %q", status.Code(), status.Message(), tt.want)
 			}
 		})
 	}
@@ -171,9 +94,9 @@ func TestFilterCountsRejections(t *testing.T) {
 	one, two := mustNew(t, "counted-1", args), mustNew(t, "counted-2", args)
 	pod := st.MakePod().Namespace("a").Obj()
 	for _, name := range []string{"b-1", "b-2", "c-1"} {
-		one.Filter(context.Background(), nil, pod, nodeInfo(st.MakeNode().Name(name).Obj()))
+		one.Filter(context.Background(), nil, pod, plugintest.NodeInfo(st.MakeNode().Name(name).Obj()))
 	}
-	two.Filter(context.Background(), nil, pod, nodeInfo(st.MakeNode().Name("b-1").Obj()))
+	two.Filter(context.Background(), nil, pod, plugintest.NodeInfo(st.MakeNode().Name("b-1").Obj()))
 	for _, want := range []struct {
 		profile, rule string
 		count         float64
@@ -181,11 +104,7 @@ func TestFilterCountsRejections(t *testing.T) {
 		{"counted-1", "not-of-b", 2}, {"counted-1", "not-of-a", 0}, {"counted-1", "defaultAction", 1},
 		{"counted-2", "not-of-b", 1}, {"counted-2", "defaultAction", 0},
 	} {
-		got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(want.profile, want.rule))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != want.count {
+		if got := plugintest.MetricValue(t, rejections.WithLabelValues(want.profile, want.rule)); got != want.count {
 			t.Errorf("profile %s, rule %s: counted %g rejections, want %g", want.profile, want.rule, got, want.count)
 		}
 	}
@@ -219,39 +138,31 @@ func TestFilterInParallel(t *testing.T) {
 
 // filterInParallel has the first pod pass on a-1 alone, and the second on b-1.
 func filterInParallel(t *testing.T, plugin *NodeFilter, pods [2]*v1.Pod) {
-	nodes := []*framework.NodeInfo{nodeInfo(st.MakeNode().Name("a-1").Obj()), nodeInfo(st.MakeNode().Name("b-1").Obj())}
-	var wg sync.WaitGroup
-	for worker := 0; worker < 16; worker++ {
-		wg.Add(1)
-		go func(pod int, name string) {
-			defer wg.Done()
-			for i := 0; i < 500; i++ {
-				for node := range nodes {
-					status := plugin.Filter(context.Background(), nil, pods[pod], nodes[node])
-					if status.IsSuccess() != (pod == node) {
-						t.Errorf("pod %d, node %s: %v", pod, nodes[node].Node().Name, status.Code())
-						return
-					}
-					if !status.IsSuccess() {
-						status.SetFailedPlugin(name)
-						status.AppendReason(name)
-						if want := fmt.Sprintf("node(s) were denied by rule \"not-of-%s\" of NodeFilter, %s", nodes[node].Node().Name[:1], name); status.Message() != want {
-							t.Errorf("got the message %q, want %q", status.Message(), want)
-						}
-					}
+	nodes := []*framework.NodeInfo{plugintest.NodeInfo(st.MakeNode().Name("a-1").Obj()), plugintest.NodeInfo(st.MakeNode().Name("b-1").Obj())}
+	plugintest.InParallel(16, func(worker int) {
+		pod, name := worker%2, fmt.Sprintf("worker-%d", worker)
+		for i := 0; i < 1000; i++ {
+			node := i % 2
+			status := plugin.Filter(context.Background(), nil, pods[pod], nodes[node])
+			if status.IsSuccess() != (pod == node) {
+				t.Errorf("pod %d, node %s: %v", pod, nodes[node].Node().Name, status.Code())
+				return
+			}
+			if !status.IsSuccess() {
+				status.SetFailedPlugin(name)
+				status.AppendReason(name)
+				if want := fmt.Sprintf("node(s) were denied by rule \"not-of-%s\" of NodeFilter, %s", nodes[node].Node().Name[:1], name); status.Message() != want {
+					t.Errorf("got the message %q, want %q", status.Message(), want)
 				}
 			}
-		}(worker%2, fmt.Sprintf("worker-%d", worker))
-	}
-	wg.Wait()
+		}
+	})
 }
 
 func TestFilterDoesNotAllocate(t *testing.T) {
 	plugin := mustNew(t, "allocations", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
-	pod, node := st.MakePod().Namespace("a").Obj(), nodeInfo(st.MakeNode().Name("a-1").Obj())
-	if allocations := testing.AllocsPerRun(100, func() { plugin.Filter(context.Background(), nil, pod, node) }); allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
-	}
+	pod, node := st.MakePod().Namespace("a").Obj(), plugintest.NodeInfo(st.MakeNode().Name("a-1").Obj())
+	plugintest.ExpectAllocations(t, "Filter", 0, func() { plugin.Filter(context.Background(), nil, pod, node) })
 }
 
 // BenchmarkFilter is one pod against 5,000 nodes, one in ten with a GPU.
@@ -262,7 +173,7 @@ func BenchmarkFilter(b *testing.B) {
 		if i%10 == 0 {
 			node.Labels["gpu"] = "true"
 		}
-		nodes[i] = nodeInfo(node)
+		nodes[i] = plugintest.NodeInfo(node)
 	}
 	noGPU := config.NodeFilterRule{Name: "no-gpu", Action: config.FilterDeny, NodeSelector: labelled("gpu", "true")}
 	many := func(rule config.NodeFilterRule) []config.NodeFilterRule {
@@ -289,15 +200,12 @@ func BenchmarkFilter(b *testing.B) {
 	} {
 		plugin := mustNew(b, "benchmark", &config.NodeFilterArgs{Rules: bm.rules, DefaultAction: config.FilterAllow})
 		b.Run(bm.name, func(b *testing.B) {
-			b.ReportAllocs()
-			start := time.Now()
-			for i := 0; i < b.N; i++ {
+			plugintest.PerNode(b, len(nodes), func(int) {
 				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default"}}
 				for _, node := range nodes {
 					plugin.Filter(context.Background(), nil, pod, node)
 				}
-			}
-			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(nodes)), "ns/node")
+			})
 		})
 	}
 }

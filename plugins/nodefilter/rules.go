@@ -6,22 +6,18 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
 )
 
-// rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
+// rule is a rule of the arguments, compiled.
 type rule struct {
 	// number is the index in all rules.
-	number       int
-	name         string
-	nodeNames    []string
-	nodeSelector labels.Selector
-	namespaces   []string
-	podSelector  labels.Selector
+	number int
+	name   string
+	// nodes is the condition on the nodes' names and labels, and pods that on the pods' namespaces and labels.
+	nodes, pods filterrule.Condition
 	// verdict is the verdict of an Allow or Deny. Other rules have none.
 	verdict filterrule.Verdict
 	share   *share
@@ -30,16 +26,10 @@ type rule struct {
 }
 
 // matchesNode reports whether a node meets the conditions of the rule.
-func (r *rule) matchesNode(node *v1.Node) bool {
-	return filterrule.MatchesAny(r.nodeNames, node.Name) &&
-		(r.nodeSelector == nil || r.nodeSelector.Matches(labels.Set(node.Labels)))
-}
+func (r *rule) matchesNode(node *v1.Node) bool { return r.nodes.Matches(node.Name, node.Labels) }
 
 // matchesPod reports whether a pod meets the conditions of the rule.
-func (r *rule) matchesPod(pod *v1.Pod) bool {
-	return filterrule.MatchesAny(r.namespaces, pod.Namespace) &&
-		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
-}
+func (r *rule) matchesPod(pod *v1.Pod) bool { return r.pods.Matches(pod.Namespace, pod.Labels) }
 
 // ruleSet holds all rules of the arguments, and the verdict for a node that no Allow or Deny matches.
 type ruleSet struct {
@@ -105,21 +95,15 @@ func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.C
 }
 
 func compileRule(from *config.NodeFilterRule) (*rule, error) {
-	nodeSelector, err := compileSelector(from.NodeSelector)
+	nodes, err := filterrule.NewCondition(from.NodeNames, from.NodeSelector)
 	if err != nil {
 		return nil, fmt.Errorf("%s: nodeSelector of rule %q: %w", Name, from.Name, err)
 	}
-	podSelector, err := compileSelector(from.PodSelector)
+	pods, err := filterrule.NewCondition(from.Namespaces, from.PodSelector)
 	if err != nil {
 		return nil, fmt.Errorf("%s: podSelector of rule %q: %w", Name, from.Name, err)
 	}
-	return &rule{
-		name:         from.Name,
-		nodeNames:    from.NodeNames,
-		nodeSelector: nodeSelector,
-		namespaces:   from.Namespaces,
-		podSelector:  podSelector,
-	}, nil
+	return &rule{name: from.Name, nodes: nodes, pods: pods}, nil
 }
 
 func compileShare(from *config.NodeFilterRule, place int, counter metrics.CounterMetric) *share {
@@ -137,12 +121,4 @@ func compileShare(from *config.NodeFilterRule, place int, counter metrics.Counte
 		s.most = int64(*from.MaxPercent)
 	}
 	return s
-}
-
-// compileSelector returns nil for a nil selector. Upstream's function would return one that matches nothing.
-func compileSelector(selector *metav1.LabelSelector) (labels.Selector, error) {
-	if selector == nil {
-		return nil, nil
-	}
-	return metav1.LabelSelectorAsSelector(selector)
 }

@@ -5,12 +5,13 @@ package nodefilter
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -90,16 +91,13 @@ func TestScoreByShare(t *testing.T) {
 					t.Errorf("%s is rejected: %s", name, said)
 				}
 			}
-			scores, status := f.RunScorePlugins(context.Background(), state, tt.pod, nodes)
-			if !status.IsSuccess() {
-				t.Fatal(status.AsError())
-			}
+			scores := f.Score(t, state, tt.pod, nodes)
 			explanation := fmt.Sprintf("Rule spot-share: %d of 10 pods are on its nodes, and 60 to 80 %% should be.", tt.onSpot)
-			if got := f.plugin.(*preferring).Explain(state, tt.pod, nil); got != explanation && tt.pod.Labels["app"] == "web" {
+			if got := f.Plugin.(*preferring).Explain(state, tt.pod, nil); got != explanation && tt.pod.Labels["app"] == "web" {
 				t.Errorf("got %q, want %q", got, explanation)
 			}
-			if got := scores[Name]; got[0].Score != tt.spot || got[1].Score != tt.others {
-				t.Errorf("got %v, want %d and %d", got, tt.spot, tt.others)
+			if scores["spot-1"] != tt.spot || scores["on-demand"] != tt.others {
+				t.Errorf("got %v, want %d and %d", scores, tt.spot, tt.others)
 			}
 		})
 	}
@@ -109,7 +107,7 @@ func TestScoreByShareWithoutPreFilter(t *testing.T) {
 	share := spotShare(60, 80)
 	share.WhenUnsatisfiable = v1.ScheduleAnyway
 	f := newFramework(t, internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")}), share)
-	plugin := f.plugin.(*preferring)
+	plugin := f.Plugin.(*preferring)
 	if _, status := plugin.Score(context.Background(), framework.NewCycleState(), web("pod"), "spot-1"); status.Code() != framework.Error {
 		t.Errorf("got %v", status)
 	}
@@ -153,21 +151,15 @@ func TestScore(t *testing.T) {
 				if status := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
 					t.Fatal(status.AsError())
 				}
-				scores, status := f.RunScorePlugins(context.Background(), state, pod, nodes)
-				if !status.IsSuccess() {
-					t.Fatal(status.AsError())
-				}
-				for _, score := range scores[Name] {
-					if score.Score != tt.want[score.Name] {
-						t.Errorf("%T: %s: got %d, want %d", lister, score.Name, score.Score, tt.want[score.Name])
-					}
+				if scores := f.Score(t, state, pod, nodes); !reflect.DeepEqual(scores, tt.want) {
+					t.Errorf("%T: got %v, want %v", lister, scores, tt.want)
 				}
 				infos, err := lister.NodeInfos().List()
 				if err != nil {
 					t.Fatal(err)
 				}
 				many := make(framework.NodeScoreList, len(infos))
-				plugin := f.plugin.(*preferring)
+				plugin := f.Plugin.(*preferring)
 				if status := plugin.ScoreNodes(state, pod, infos, many); !status.IsSuccess() {
 					t.Fatal(status.AsError())
 				}
@@ -188,13 +180,13 @@ func (telling) ChangedSince(int64) ([]*framework.NodeInfo, int64, bool) { return
 
 // TestScoreAfterANodeChanges: what is kept of a node changes with it.
 func TestScoreAfterANodeChanges(t *testing.T) {
-	info := nodeInfo(spot("node"))
+	info := plugintest.NodeInfo(spot("node"))
 	f := newFramework(t, telling{&settled{all: []*framework.NodeInfo{info}}}, prefer("spot", 1, "spot"))
 	for _, node := range []*v1.Node{spot("node"), onDemand("node"), spot("node")} {
 		info.SetNode(node)
 		state, pod := framework.NewCycleState(), web("pod")
 		f.RunPreFilterPlugins(context.Background(), state, pod)
-		score, status := f.plugin.(*preferring).Score(context.Background(), state, pod, "node")
+		score, status := f.Plugin.(*preferring).Score(context.Background(), state, pod, "node")
 		if want := map[string]int64{"true": 100, "false": 0}[node.Labels["spot"]]; score != want || !status.IsSuccess() {
 			t.Errorf("spot=%s: got %d, %v, want %d", node.Labels["spot"], score, status, want)
 		}
@@ -203,17 +195,14 @@ func TestScoreAfterANodeChanges(t *testing.T) {
 
 // TestFilterIgnoresPrefer: the rules after it are tried, and the default action is for nodes that only it matches.
 func TestFilterIgnoresPrefer(t *testing.T) {
-	plugin, err := newPlugin(t, "prefer", &config.NodeFilterArgs{
+	plugin := plugintest.New(t, New, "prefer", &config.NodeFilterArgs{
 		Rules: []config.NodeFilterRule{
 			prefer("ssd", 1, "ssd"), {Name: "old", Action: config.FilterDeny, NodeNames: []string{"old"}},
 			{Name: "new", Action: config.FilterAllow, NodeNames: []string{"new"}},
 		}, DefaultAction: config.FilterDeny,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, nil)
 	for node, fits := range map[string]bool{"old": false, "new": true, "other": false} {
-		status := plugin.(framework.FilterPlugin).Filter(context.Background(), nil, st.MakePod().Obj(), nodeInfo(st.MakeNode().Name(node).Label("ssd", "true").Obj()))
+		status := plugin.(framework.FilterPlugin).Filter(context.Background(), nil, st.MakePod().Obj(), plugintest.NodeInfo(st.MakeNode().Name(node).Label("ssd", "true").Obj()))
 		if status.IsSuccess() != fits {
 			t.Errorf("%s: %v", node, status)
 		}
@@ -221,10 +210,7 @@ func TestFilterIgnoresPrefer(t *testing.T) {
 }
 
 func TestNewWithoutPreferIsNotAScorePlugin(t *testing.T) {
-	plugin, err := newPlugin(t, "filter", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plugin := plugintest.New(t, New, "filter", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow}, nil)
 	if _, scores := plugin.(framework.ScorePlugin); scores {
 		t.Error("each node of each pod is scored, for nothing")
 	}
@@ -232,7 +218,7 @@ func TestNewWithoutPreferIsNotAScorePlugin(t *testing.T) {
 
 func TestScoreWithoutANode(t *testing.T) {
 	f := newFramework(t, internalcache.NewSnapshot(nil, nil), prefer("ssd", 1, "ssd"))
-	if _, status := f.plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), web("pod"), "gone"); status.Code() != framework.Error {
+	if _, status := f.Plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), web("pod"), "gone"); status.Code() != framework.Error {
 		t.Errorf("got %v", status)
 	}
 }
@@ -240,12 +226,10 @@ func TestScoreWithoutANode(t *testing.T) {
 // TestFilterByShareDoesNotAllocate for a node that passes.
 func TestFilterByShareDoesNotAllocate(t *testing.T) {
 	f := newFramework(t, internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")}), spotShare(0, 100))
-	state, pod, info := framework.NewCycleState(), web("pod"), nodeInfo(spot("spot-1"))
+	state, pod, info := framework.NewCycleState(), web("pod"), plugintest.NodeInfo(spot("spot-1"))
 	f.RunPreFilterPlugins(context.Background(), state, pod)
-	plugin := f.plugin.(*NodeFilter)
-	if allocations := testing.AllocsPerRun(100, func() { plugin.Filter(context.Background(), state, pod, info) }); allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
-	}
+	plugin := f.Plugin.(*NodeFilter)
+	plugintest.ExpectAllocations(t, "Filter", 0, func() { plugin.Filter(context.Background(), state, pod, info) })
 }
 
 func TestScoreDoesNotAllocate(t *testing.T) {
@@ -253,11 +237,11 @@ func TestScoreDoesNotAllocate(t *testing.T) {
 	for _, lister := range []framework.SharedLister{snapshot, telling{snapshot}} {
 		for _, namespace := range []string{"default", "else"} {
 			f := newFramework(t, lister, prefer("spot", 1, "spot", namespace))
-			plugin, state, pod := f.plugin.(*preferring), framework.NewCycleState(), web("pod")
+			plugin, state, pod := f.Plugin.(*preferring), framework.NewCycleState(), web("pod")
 			f.RunPreFilterPlugins(context.Background(), state, pod)
-			if allocations := testing.AllocsPerRun(100, func() { _, _ = plugin.Score(context.Background(), state, pod, "spot-1") }); allocations != 0 {
-				t.Errorf("%T, rule for %s: %g allocations, want none", lister, namespace, allocations)
-			}
+			plugintest.ExpectAllocations(t, fmt.Sprintf("%T, rule for %s", lister, namespace), 0, func() {
+				_, _ = plugin.Score(context.Background(), state, pod, "spot-1")
+			})
 		}
 	}
 }
@@ -293,21 +277,17 @@ func BenchmarkPolicy(b *testing.B) {
 				b.Fatal(err)
 			}
 			scores := make(framework.NodeScoreList, len(infos))
-			b.ReportAllocs()
-			b.ResetTimer()
-			start := time.Now()
-			for i := 0; i < b.N; i++ {
+			plugintest.PerNode(b, len(nodes), func(int) {
 				state, pod := framework.NewCycleState(), web("pod")
 				f.RunPreFilterPlugins(context.Background(), state, pod)
-				if plugin, ok := f.plugin.(*preferring); ok {
+				if plugin, ok := f.Plugin.(*preferring); ok {
 					plugin.ScoreNodes(state, pod, infos, scores)
-					continue
+					return
 				}
 				for _, node := range infos {
-					f.plugin.(*NodeFilter).Filter(context.Background(), state, pod, node)
+					f.Plugin.(*NodeFilter).Filter(context.Background(), state, pod, node)
 				}
-			}
-			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(nodes)), "ns/node")
+			})
 		})
 	}
 }

@@ -14,14 +14,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
@@ -134,72 +130,23 @@ func webs(prefix string, count int) []*v1.Pod {
 	return pods
 }
 
-// newFramework makes a profile that has the plugin alone, wherever it can be called.
-func newFramework(t testing.TB, snapshot framework.SharedLister, rules ...config.NodeFilterRule) profile {
+// newFramework returns a profile with the plugin at all of its points.
+func newFramework(t testing.TB, snapshot framework.SharedLister, rules ...config.NodeFilterRule) *plugintest.Profile {
 	t.Helper()
-	var made framework.Plugin
-	plugin := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: Name, Weight: 1}}}
-	f, err := frameworkruntime.NewFramework(
-		frameworkruntime.Registry{
-			Name: func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
-				made, err = New(args, handle)
-				return made, err
-			},
-			"Queue": func(runtime.Object, framework.Handle) (framework.Plugin, error) { return queue{}, nil },
-			"Bind":  func(runtime.Object, framework.Handle) (framework.Plugin, error) { return bind{}, nil },
-		},
-		&schedulerconfig.KubeSchedulerProfile{
-			SchedulerName: t.Name(),
-			Plugins: &schedulerconfig.Plugins{
-				QueueSort:  schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "Queue"}}},
-				Bind:       schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "Bind"}}},
-				MultiPoint: plugin,
-			},
-			PluginConfig: []schedulerconfig.PluginConfig{{Name: Name, Args: &config.NodeFilterArgs{Rules: rules, DefaultAction: config.FilterAllow}}},
-		},
-		frameworkruntime.WithSnapshotSharedLister(snapshot),
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return profile{f, made}
+	return plugintest.NewProfile(t, plugintest.Options{
+		Plugin: Name, New: New, Args: &config.NodeFilterArgs{Rules: rules, DefaultAction: config.FilterAllow}, Lister: snapshot,
+	})
 }
 
-// profile is one with the plugin.
-type profile struct {
-	framework.Framework
-	plugin framework.Plugin
-}
-
-type queue struct{}
-
-func (queue) Name() string                                                 { return "Queue" }
-func (queue) Less(*framework.QueuedPodInfo, *framework.QueuedPodInfo) bool { return false }
-
-type bind struct{}
-
-func (bind) Name() string { return "Bind" }
-func (bind) Bind(context.Context, *framework.CycleState, *v1.Pod, string) *framework.Status {
-	return nil
-}
-
-// filter is a cycle of the profile: what it says of each node. A node that passes has an empty message.
-func filter(t testing.TB, f profile, state *framework.CycleState, pod *v1.Pod) map[string]string {
+// filter begins a cycle, and returns the message for each node; empty if it passes.
+func filter(t testing.TB, f *plugintest.Profile, state *framework.CycleState, pod *v1.Pod) map[string]string {
 	t.Helper()
-	if status := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
-		t.Fatal(status.AsError())
-	}
-	nodes, err := f.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
 	said := map[string]string{}
-	for _, node := range nodes {
-		status := f.RunFilterPlugins(context.Background(), state, pod, node).Merge()
+	for node, status := range f.Filter(t, state, pod) {
 		if !status.IsSuccess() && status.Code() != framework.Unschedulable && !strings.Contains(status.Message(), "denied by rule") {
-			t.Errorf("%s: %v", node.Node().Name, status.Code())
+			t.Errorf("%s: %v", node, status.Code())
 		}
-		said[node.Node().Name] = status.Message()
+		said[node] = status.Message()
 	}
 	return said
 }
@@ -333,7 +280,7 @@ func TestAShareDoesNotWaitForClosedNodes(t *testing.T) {
 				if got := filter(t, f, state, tt.pod)["other"]; got != want {
 					t.Errorf("the other node: got %q, want %q", got, want)
 				}
-				if got := f.plugin.(*NodeFilter).Explain(state, tt.pod, nil); strings.Contains(got, "allowed") != !tt.waits {
+				if got := f.Plugin.(*NodeFilter).Explain(state, tt.pod, nil); strings.Contains(got, "allowed") != !tt.waits {
 					t.Errorf("got %q", got)
 				}
 			})
@@ -346,22 +293,14 @@ func TestFilterContinuesAfterAShare(t *testing.T) {
 	plugin := mustNew(t, "after", &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{
 		spotShare(0, 100), {Name: "deny", Action: config.FilterDeny, NodeNames: []string{"spot-*"}},
 	}})
-	plugin.handle = handle{snapshot: internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")})}
+	plugin.handle = plugintest.Handle(t, "profile", frameworkruntime.WithSnapshotSharedLister(internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")})))
 	state := framework.NewCycleState()
 	plugin.PreFilter(context.Background(), state, web("new"))
-	status := plugin.Filter(context.Background(), state, web("new"), nodeInfo(spot("spot-1")))
+	status := plugin.Filter(context.Background(), state, web("new"), plugintest.NodeInfo(spot("spot-1")))
 	if status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != `node(s) were denied by rule "deny" of NodeFilter` {
 		t.Errorf("got %v %q", status.Code(), status.Message())
 	}
 }
-
-// handle has a snapshot alone.
-type handle struct {
-	framework.Handle
-	snapshot framework.SharedLister
-}
-
-func (h handle) SnapshotSharedLister() framework.SharedLister { return h.snapshot }
 
 func TestFilterAfterAddPodAndRemovePod(t *testing.T) {
 	nodes := []*v1.Node{spot("spot-1"), onDemand("on-demand")}
@@ -371,11 +310,7 @@ func TestFilterAfterAddPodAndRemovePod(t *testing.T) {
 	if got := filter(t, f, state, pod)["spot-1"]; got != full {
 		t.Fatalf("got %q", got)
 	}
-	node, err := f.SnapshotSharedLister().NodeInfos().Get("spot-1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	simulated, copied := state.Clone(), node.Clone()
+	simulated, copied := state.Clone(), f.Node(t, "spot-1").Clone()
 	verdict := func(state *framework.CycleState) string {
 		return f.RunFilterPlugins(ctx, state, pod, copied).Merge().Message()
 	}
@@ -447,8 +382,7 @@ func TestPopulation(t *testing.T) {
 				want[share][ownerOf(pod)] = now
 			}
 			for _, node := range nodes {
-				info := framework.NewNodeInfo()
-				info.SetNode(node)
+				info := plugintest.NodeInfo(node)
 				for _, pod := range placed {
 					if pod.Spec.NodeName != node.Name {
 						continue
@@ -497,11 +431,11 @@ func (s *settled) Get(name string) (*framework.NodeInfo, error) {
 func TestFilterByShareWithoutPreFilter(t *testing.T) {
 	args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{spotShare(0, 30)}}
 	plugin, pod := mustNew(t, "unknown", args), web("new")
-	plugin.handle = handle{snapshot: &settled{err: errors.New("no list")}}
+	plugin.handle = plugintest.Handle(t, "profile", frameworkruntime.WithSnapshotSharedLister(&settled{err: errors.New("no list")}))
 	if status := plugin.PreFilter(context.Background(), framework.NewCycleState(), pod); status.Code() != framework.Error {
 		t.Errorf("the snapshot cannot be read: %v", status)
 	}
-	status := plugin.Filter(context.Background(), framework.NewCycleState(), pod, nodeInfo(spot("spot-1")))
+	status := plugin.Filter(context.Background(), framework.NewCycleState(), pod, plugintest.NodeInfo(spot("spot-1")))
 	if status.Code() != framework.Error || !strings.Contains(status.Message(), "preFilter") {
 		t.Errorf("PreFilter was not called: %v", status)
 	}
@@ -544,11 +478,11 @@ func TestExplain(t *testing.T) {
 	}
 	explained := func() string {
 		plugin, state := mustNew(t, "the-most", args), framework.NewCycleState()
-		plugin.handle = handle{snapshot: internalcache.NewSnapshot(nil, nodes)}
+		plugin.handle = plugintest.Handle(t, "profile", frameworkruntime.WithSnapshotSharedLister(internalcache.NewSnapshot(nil, nodes)))
 		pod := web("new")
 		plugin.PreFilter(context.Background(), state, pod)
 		for _, node := range nodes {
-			plugin.Filter(context.Background(), state, pod, nodeInfo(node))
+			plugin.Filter(context.Background(), state, pod, plugintest.NodeInfo(node))
 		}
 		return plugin.Explain(state, nil, nil)
 	}
@@ -574,14 +508,8 @@ func TestExplainInADryRun(t *testing.T) {
 	pods := append(at("spot-1", webs("a", 3)...), at("on-demand", webs("b", 6)...)...)
 	f := newFramework(t, internalcache.NewSnapshot(pods, nodes), spotShare(0, 30),
 		config.NodeFilterRule{Name: "gone", Action: config.FilterDeny, NodeNames: []string{"gone-*"}})
-	made := f.plugin.(*NodeFilter)
-	count := func() float64 {
-		value, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(t.Name(), "spot-share"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return value
-	}
+	made := f.Plugin.(*NodeFilter)
+	count := func() float64 { return plugintest.MetricValue(t, rejections.WithLabelValues(t.Name(), "spot-share")) }
 	state := framework.NewCycleState()
 	if got := made.Explain(state, web("new"), nil); got != "" {
 		t.Errorf("without a cycle: %q", got)

@@ -15,12 +15,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/pointer"
 )
 
 const benchmarkNodes = 5000
@@ -56,8 +55,7 @@ func benchmarkWorld(b testing.TB, count int) (*world, []*framework.NodeInfo) {
 	for i, n := range all {
 		for j := 0; j < 10; j++ {
 			p := on(pod(fmt.Sprintf("pod-%d-%d", i, j), "100m"), n.Name, -50*j)
-			p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: fmt.Sprintf("job-%d-27338461", i%1000), Controller: pointer.Bool(true)}}
-			pods = append(pods, p)
+			pods = append(pods, of(p, "Job", fmt.Sprintf("job-%d-27338461", i%1000)))
 		}
 	}
 	args := arguments(five()...)
@@ -65,9 +63,6 @@ func benchmarkWorld(b testing.TB, count int) (*world, []*framework.NodeInfo) {
 	measureAll(w, all)
 	w.clock.Step(time.Second)
 	measureAll(w, all)
-	for _, n := range all {
-		w.names = append(w.names, n.Name)
-	}
 	infos, err := w.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
 		b.Fatal(err)
@@ -81,10 +76,9 @@ func filterAll(w *world, state *framework.CycleState, pod *v1.Pod, infos []*fram
 	}
 }
 
-// scoreAll uses existing name strings, as the framework does.
-func scoreAll(w *world, state *framework.CycleState, pod *v1.Pod, _ []*framework.NodeInfo) {
-	for _, n := range w.names {
-		w.plugin.Score(context.Background(), state, pod, n)
+func scoreAll(w *world, state *framework.CycleState, pod *v1.Pod, infos []*framework.NodeInfo) {
+	for _, info := range infos {
+		w.plugin.Score(context.Background(), state, pod, info.Node().Name)
 	}
 }
 
@@ -107,10 +101,10 @@ func begin(w *world, pod *v1.Pod) *framework.CycleState {
 	return state
 }
 
-// forget resets the cached loads of a view.
+// forget resets the predictions of a view.
 func forget(v *view) {
-	for i := range v.kept {
-		v.kept[i] = atomic.Value{}
+	for i := range v.predictions {
+		v.predictions[i].Store(&prediction{})
 	}
 }
 
@@ -120,16 +114,12 @@ func benchmark(b *testing.B, call func(*world, *framework.CycleState, *v1.Pod, [
 	state := begin(w, incoming)
 	call(w, state, incoming, infos)
 	v := w.plugin.current()
-	b.ReportAllocs()
-	b.ResetTimer()
-	start := time.Now()
-	for i := 0; i < b.N; i++ {
+	plugintest.PerNode(b, benchmarkNodes, func(int) {
 		if fresh {
 			forget(v)
 		}
 		call(w, state, incoming, infos)
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
+	})
 }
 
 // The benchmarks cover 5,000 nodes with 5 resources and 10 pods each. "First" is the first pass after a snapshot, with
@@ -145,21 +135,13 @@ func BenchmarkScoreFirst(b *testing.B) { benchmark(b, scoreAll, true) }
 func BenchmarkPreFilter(b *testing.B) {
 	w, _ := benchmarkWorld(b, benchmarkNodes)
 	incoming := pod("incoming", "100m")
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; i < b.N; i++ {
-		w.plugin.PreFilter(context.Background(), framework.NewCycleState(), incoming)
-	}
+	plugintest.PerNode(b, benchmarkNodes, func(int) { begin(w, incoming) })
 }
 
 // BenchmarkSwap makes a view of a snapshot and looks for pods to wake.
 func BenchmarkSwap(b *testing.B) {
 	w, _ := benchmarkWorld(b, benchmarkNodes)
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; i < b.N; i++ {
-		w.plugin.swapped(w.last)
-	}
+	plugintest.PerNode(b, benchmarkNodes, func(int) { w.plugin.swapped(w.last) })
 }
 
 // answer answers a query as Prometheus does, with all requested measurements of each node.

@@ -40,8 +40,8 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 	if err != nil {
 		return err
 	}
-	v := newView(snapshot, pl.resources, nodes, snapshot.Taken, pl.maxSampleAge)
-	problems := append([]error{pl.report(v, status.Problem, out)}, pl.checkTargets(ctx, nodes)...)
+	m := newMeasurements(snapshot, pl.resources, nodes, snapshot.Taken, pl.maxSampleAge)
+	problems := append([]error{pl.report(m, status.Problem, out)}, pl.checkTargets(ctx, nodes)...)
 	return utilerrors.NewAggregate(problems)
 }
 
@@ -74,14 +74,14 @@ func (pl *NodeLoad) checkTargets(ctx context.Context, nodes []*v1.Node) []error 
 }
 
 // report writes which nodes have a measurement of each resource, and returns the expected failures.
-func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
+func (pl *NodeLoad) report(m *measurements, problem string, out io.Writer) error {
 	var problems []error
-	oldest := v.snapshot.OldestAt(v.snapshot.Taken, pl.maxSampleAge)
+	oldest := m.snapshot.OldestAt(m.snapshot.Taken, pl.maxSampleAge)
 	for r := range pl.resources {
 		name := pl.resources[r].name
 		found, missing := 0, map[collector.Missing][]string{}
-		for _, node := range v.nodes {
-			sample, why := v.sample(node.Name, r)
+		for _, node := range m.nodes {
+			sample, why := m.sample(node.Name, r)
 			switch {
 			case why != collector.Present:
 				missing[why] = append(missing[why], node.Name)
@@ -91,17 +91,17 @@ func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
 				found++
 			}
 		}
-		fmt.Fprintf(out, "%s: measured on %d of %d nodes\n", name, found, len(v.nodes))
+		fmt.Fprintf(out, "%s: measured on %d of %d nodes\n", name, found, len(m.nodes))
 		for _, why := range collector.Reasons() {
 			if names := missing[why]; len(names) > 0 {
 				fmt.Fprintf(out, "%s: missing (%s) on %d: %s\n", name, why, len(names), some(names))
 			}
 		}
-		if found == 0 && len(v.nodes) > 0 {
+		if found == 0 && len(m.nodes) > 0 {
 			problems = append(problems, fmt.Errorf("%s is not measured on any node; next: check the query's answer in Prometheus, and nodeMatch", name))
 		}
 		if pods := pl.resources[r].askedOfPods; pods.Pods {
-			count := len(v.snapshot.Pods(pods))
+			count := len(m.snapshot.Pods(pods))
 			fmt.Fprintf(out, "%s: measured for %d pods\n", name, count)
 			if count == 0 {
 				problems = append(problems, fmt.Errorf("%s is not measured for any pod; next: check the answers to podQuery and "+
@@ -109,7 +109,7 @@ func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
 			}
 		}
 	}
-	if s := v.snapshot; s.Unmatched > 0 && len(v.nodes) > 0 {
+	if s := m.snapshot; s.Unmatched > 0 && len(m.nodes) > 0 {
 		problems = append(problems, fmt.Errorf("%d series match no node, for example the one with %s=%q; next: check nodeMatch",
 			s.Unmatched, s.UnmatchedLabel, s.UnmatchedExample))
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // prometheus returns series of a known node and of an unknown one.
@@ -124,7 +125,7 @@ func TestMetricsServerToView(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.plugin.source.(*collector.Handle).Release()
-	waitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
+	plugintest.WaitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
 	if _, got := found.sample("node-1", 0); got != collector.NoSeries {
 		t.Errorf("node-1: %v", got)

@@ -15,11 +15,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // job is a pod of a trace. Times are in seconds.
@@ -104,7 +104,7 @@ func play(t *testing.T, jobs []job, count int, cores float64) (before, after dev
 					continue
 				}
 				requested[n] -= p.request
-				w.plugin.ended(p.Pod)
+				w.plugin.podEnded(p.Pod)
 			}
 			placed[n] = left
 		}
@@ -134,8 +134,7 @@ func play(t *testing.T, jobs []job, count int, cores float64) (before, after dev
 		}
 		v := w.plugin.current()
 		for n := range placed {
-			info := framework.NewNodeInfo()
-			info.SetNode(all[n])
+			info := plugintest.NodeInfo(all[n])
 			old := v.measured[n][0].now()
 			for _, p := range placed[n] {
 				info.AddPod(p.Pod)
@@ -170,10 +169,8 @@ func (w *world) refresh(placed [][]played, history [][]float64, steps, ago, step
 
 // podOf returns the pod of a job's trace that runs on a node.
 func podOf(j job, number int, node string, since int) *v1.Pod {
-	p := on(pod(fmt.Sprint(j.owner, "-", number), fmt.Sprintf("%dm", j.request)), node, since)
-	controller := true
-	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: fmt.Sprint(j.owner, "-", number), Controller: &controller}}
-	return p
+	name := fmt.Sprint(j.owner, "-", number)
+	return of(on(pod(name, fmt.Sprintf("%dm", j.request)), node, since), "Job", name)
 }
 
 // shortJobs returns jobs of some owners that run for 20 to 120 s, and together use a share of some nodes' cores.
@@ -211,30 +208,20 @@ func TestChurn(t *testing.T) {
 // TestEndedPod checks that a pod that ends is taken off from the next cycle on, until the mean no longer contains it.
 func TestEndedPod(t *testing.T) {
 	// Each pod has run for longer than a window before the measurement, and counts with its request in it: 20 %.
-	controlled := func(pod *v1.Pod) *v1.Pod {
-		is := true
-		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "job", Controller: &is}}
-		return pod
-	}
+	controlled := func(pod *v1.Pod) *v1.Pod { return of(pod, "Job", "job") }
 	deleted, succeeded := controlled(on(pod("deleted", "2"), "node-0", -1000)), controlled(on(pod("succeeded", "2"), "node-0", -1000))
 	w := newWorld(t, arguments(cpu(0)), nodes(1), deleted, succeeded)
-	info := framework.NewNodeInfo()
-	info.SetNode(node("node-0"))
-	predicted := func() string { return fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()) }
+	info := plugintest.NodeInfo(node("node-0"))
+	predicted := func() string { return w.predicted(info) }
 	want := func(load string) {
 		t.Helper()
-		if err := wait.PollImmediate(time.Millisecond, wait.ForeverTestTimeout, func() (bool, error) {
-			return predicted() == load, nil
-		}); err != nil {
-			t.Fatalf("predicted %s, want %s", predicted(), load)
-		}
+		plugintest.WaitFor(t, "predicted "+load, func() bool { return predicted() == load })
 	}
-	measure := func(load float64) { w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}}) }
-	measure(0.5)
+	w.measureLoads(0.5)
 	w.know("job", 1)
 	want("50 %")
 
-	api := w.client.CoreV1().Pods("test")
+	api := w.Client.CoreV1().Pods("test")
 	if err := api.Delete(context.Background(), "deleted", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -251,37 +238,42 @@ func TestEndedPod(t *testing.T) {
 	}
 	// Two of five minutes later the mean still contains 60 % of both, which is 24 %.
 	w.clock.SetTime(epoch.Add(2 * time.Minute))
-	measure(0.34)
+	w.measureLoads(0.34)
 	want("10 %")
 	w.clock.SetTime(epoch.Add(5 * time.Minute))
-	measure(0.1)
+	w.measureLoads(0.1)
 	want("10 %")
 	w.clock.SetTime(epoch.Add(time.Hour))
-	measure(0.1)
+	w.measureLoads(0.1)
 	w.clock.Step(time.Minute)
-	measure(0.1)
-	if got := len(w.plugin.gone); got != 0 {
+	w.measureLoads(0.1)
+	if got := len(w.plugin.ended.runs); got != 0 {
 		t.Errorf("%d ended pods are remembered after an hour", got)
 	}
 	for i := 0; i < 2*mostEnded; i++ {
-		w.plugin.ended(controlled(on(pod("small", "0"), "node-0", 0)))
+		w.plugin.podEnded(controlled(on(pod("small", "0"), "node-0", 0)))
 	}
-	if got := len(w.plugin.gone); got != mostEnded {
+	if got := len(w.plugin.ended.runs); got != mostEnded {
 		t.Errorf("%d ended pods are remembered, want %d", got, mostEnded)
 	}
 	// Nothing corrects the estimate of a pod without a controller.
-	w.plugin.ended(on(pod("large", "9"), "node-0", 0))
+	w.plugin.podEnded(on(pod("large", "9"), "node-0", 0))
 	want("10 %")
 	// What ended pods are estimated to have used is not more than what was measured: a pod that begins counts.
-	w.plugin.ended(controlled(on(pod("large", "9"), "node-0", 0)))
+	w.plugin.podEnded(controlled(on(pod("large", "9"), "node-0", 0)))
 	want("0 %")
 	info.AddPod(on(pod("begins", "2"), "node-0", 3700))
 	want("20 %")
 }
 
+// predicted returns the predicted load of a node.
+func (w *world) predicted(info *framework.NodeInfo) string {
+	return fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now())
+}
+
 // know sets how well the use of a Job's pods is known, from 0 to 1.
 func (w *world) know(job string, share float64) {
-	scales := w.plugin.current().learned(owner{"test", "Job", job})
+	scales := w.plugin.current().scales.see(owner{"test", "Job", job}, 1, 0)
 	for r := range scales.each {
 		scales.each[r].variance = uncertain * (1 - share)
 	}
@@ -319,13 +311,11 @@ func TestHotNodeStaysClosed(t *testing.T) {
 			n, ends := node("node-0"), of(on(pod("ends", "2"), "node-0", -150), "Job", "job")
 			test.change(n, ends)
 			w := newWorld(t, arguments(resource), []*v1.Node{n})
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
+			w.measureLoads(0.72)
 			w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/measured": w.sample(1, 0)}
 			w.know("job", test.known)
-			w.plugin.ended(ends)
-			info := framework.NewNodeInfo()
-			info.SetNode(n)
-			if got := fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()); got != test.want {
+			w.plugin.podEnded(ends)
+			if got := w.predicted(plugintest.NodeInfo(n)); got != test.want {
 				t.Errorf("predicted %s, want %s", got, test.want)
 			}
 		})
@@ -338,11 +328,11 @@ func TestSameName(t *testing.T) {
 	before, now := of(on(pod("db-0", "2"), "node-0", -1000), "StatefulSet", "db"), of(on(pod("db-0", "2"), "node-0", -90), "StatefulSet", "db")
 	now.UID = "new"
 	w := newWorld(t, arguments(cpu(70)), nodes(1))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.5, 0)}})
+	w.measureLoads(0.5)
 	v := w.plugin.current()
 	v.usedByPods[0] = map[string]collector.Sample{"test/db-0": w.sample(2, 0)}
 	used := func(pod *v1.Pod) float64 { return v.used(pod, StartOf(pod, v.window, v.made), 0) }
-	w.plugin.ended(before)
+	w.plugin.podEnded(before)
 	if got := used(now); got >= 0 {
 		t.Errorf("the new pod's use is %v, want unknown", got)
 	}
@@ -352,10 +342,10 @@ func TestSameName(t *testing.T) {
 	}
 	// The name of the last one that ended is remembered as long as this one.
 	w.clock.Step(time.Minute)
-	w.plugin.ended(now)
+	w.plugin.podEnded(now)
 	w.clock.Step(8*time.Minute - time.Second)
 	w.measure(nil)
-	if ended, _ := w.plugin.current().over.Load(nameOf(now)); ended != now.UID {
+	if ended, _ := w.plugin.ended.last(nameOf(now)); ended != now.UID {
 		t.Errorf("got %v", ended)
 	}
 }
@@ -375,15 +365,15 @@ func TestEndedPodsInAnOutage(t *testing.T) {
 		}
 		p := of(on(pod(fmt.Sprint("pod-", i), "1"), fmt.Sprint("node-", node), i-60), "Job", "job")
 		runtime.SetFinalizer(p, func(*v1.Pod) { atomic.AddInt32(&collected, 1) })
-		w.plugin.ended(p)
+		w.plugin.podEnded(p)
 	}
 	uids := 0
-	w.plugin.current().over.Range(func(_, _ interface{}) bool { uids++; return true })
+	w.plugin.ended.uids.Range(func(_, _ interface{}) bool { uids++; return true })
 	// maxSampleAge and the window are 8 minutes.
-	if got := len(w.plugin.gone); got != 481 || uids != got {
+	if got := len(w.plugin.ended.runs); got != 481 || uids != got {
 		t.Errorf("%d ended pods and %d UIDs are remembered after an hour, want 481", got, uids)
 	}
-	waitFor(t, "the pods are not referenced", func() bool {
+	plugintest.WaitFor(t, "the pods are not referenced", func() bool {
 		runtime.GC()
 		return atomic.LoadInt32(&collected) == ends
 	})
@@ -394,19 +384,19 @@ func TestEndedPodsInAnOutage(t *testing.T) {
 func TestEndInMidCycle(t *testing.T) {
 	ends := of(on(pod("ends", "2"), "node-0", -75), "Job", "job")
 	w := newWorld(t, arguments(cpu(80)), nodes(1), ends)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.83, 0)}})
-	info, incoming := w.nodeInfo(t, "node-0"), pod("incoming", "1")
-	predicted := func() string { return fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()) }
+	w.measureLoads(0.83)
+	info, incoming := w.Node(t, "node-0"), pod("incoming", "1")
+	predicted := func() string { return w.predicted(info) }
 	if got := predicted(); got != "98 %" {
 		t.Errorf("predicted %s while it runs, want 98 %%", got)
 	}
 	w.know("job", 1)
-	w.plugin.ended(ends)
+	w.plugin.podEnded(ends)
 	if got := predicted(); got != "78 %" {
 		t.Errorf("predicted %s after its end, want 78 %%", got)
 	}
 	// Preemption does not take it off again: 76 % would be below the threshold.
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.86, 0)}})
+	w.measureLoads(0.86)
 	w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/ends": w.sample(0.5, 0)}
 	state := begin(w, incoming)
 	w.plugin.RemovePod(context.Background(), state, incoming, framework.NewPodInfo(ends), info)
@@ -419,14 +409,11 @@ func BenchmarkEnded(b *testing.B) {
 	w := newWorld(b, arguments(five()...), nodes(1))
 	measureAll(w, nodes(1))
 	for i := 0; i < 3000; i++ {
-		w.plugin.ended(of(on(pod(fmt.Sprint("pod-", i), "1"), "node-0", -i), "Job", "job"))
+		w.plugin.podEnded(of(on(pod(fmt.Sprint("pod-", i), "1"), "node-0", -i), "Job", "job"))
 	}
-	info := framework.NewNodeInfo(on(pod("runs", "1"), "node-0", -10))
-	info.SetNode(node("node-0"))
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; i < b.N; i++ {
+	info := plugintest.NodeInfo(node("node-0"), on(pod("runs", "1"), "node-0", -10))
+	plugintest.PerNode(b, 1, func(i int) {
 		info.Generation = int64(i + 1)
 		w.plugin.current().loads(info)
-	}
+	})
 }

@@ -40,7 +40,7 @@ func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 		view: v, oldest: v.snapshot.OldestAt(pl.clock.Now(), pl.maxSampleAge), exempt: pl.exempt(pod, of),
 		estimates: make([]float64, count), blind: make([]bool, count), filters: make([]int, 0, count), scores: make([]int, 0, count),
 	}
-	scales := v.scales[of]
+	scales := v.scales.byOwner[of]
 	for r := range pl.resources {
 		resource := &pl.resources[r]
 		if !resource.filters && resource.weight == 0 || !resource.estimator.concerns(pod) {

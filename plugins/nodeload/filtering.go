@@ -69,25 +69,25 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	if len(c.filters) == 0 {
 		return nil
 	}
-	k, less := c.view.keep(nodeInfo), 0.0
+	p, less := c.view.predict(nodeInfo), 0.0
 	if len(c.removed) > 0 {
-		k, less = &kept{loads: k.without(math.MinInt32), less: k.less}, margin
+		p, less = &prediction{loads: p.without(math.MinInt32), lower: p.lower}, margin
 		for _, removed := range c.removed {
-			c.view.add(k, removed, true)
+			c.view.add(p, removed, true)
 		}
 	}
-	if r, why := pl.verdict(c, k.loads, less); why != "" {
-		return pl.rejection(c, state, pod, nodeInfo.Node().Name, k, r, why)
+	if r, why := pl.verdict(c, p.loads, less); why != "" {
+		return pl.rejection(c, state, pod, nodeInfo.Node().Name, p, r, why)
 	}
 	return nil
 }
 
 // rejection returns the status of a node that is closed for a reason; nil if it is open in the mode Ignored.
-func (pl *NodeLoad) rejection(c *cycle, state *framework.CycleState, pod *v1.Pod, node string, k *kept, r int, why string) *framework.Status {
+func (pl *NodeLoad) rejection(c *cycle, state *framework.CycleState, pod *v1.Pod, node string, p *prediction, r int, why string) *framework.Status {
 	code, below := framework.UnschedulableAndUnresolvable, int32(math.MinInt32)
 	if pl.args.LowerPriorityLoad != config.NodeLoadLowerPriorityCounts {
 		below = pointer.Int32Deref(pod.Spec.Priority, 0)
-		if _, why := pl.verdict(c, k.without(below), pl.margin()); why == "" {
+		if _, why := pl.verdict(c, p.without(below), pl.margin()); why == "" {
 			if pl.margin() == 0 {
 				return nil
 			}
@@ -122,14 +122,14 @@ func (pl *NodeLoad) verdict(c *cycle, loads []load, less float64) (r int, why st
 
 // closed returns the reason why a load closes a node; empty if it does not. The texts are constant: the scheduler
 // writes them to the condition of a pending pod, and sends an update whenever they differ from the last attempt's.
-func (pl *NodeLoad) closed(r int, known *load, oldest int64, less float64) string {
+func (pl *NodeLoad) closed(r int, l *load, oldest int64, less float64) string {
 	resource := &pl.resources[r]
 	switch {
-	case known.at < oldest:
+	case l.at < oldest:
 		if pl.args.FilterOnStale == config.NodeLoadFilterClosed {
 			return resource.unmeasured
 		}
-	case exceeds(known.measured+known.inFlight+less, resource.threshold):
+	case exceeds(l.measured+l.inFlight+less, resource.threshold):
 		return resource.hot
 	}
 	return ""

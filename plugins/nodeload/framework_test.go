@@ -13,19 +13,10 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
-	"k8s.io/kubernetes/pkg/scheduler/internal/queue"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/pointer"
@@ -70,16 +61,13 @@ func network(threshold int32) config.NodeLoadResource {
 	return r
 }
 
-// world is a real framework with the plugin, and with a fake client, clock and measurements.
+// world is a profile with the plugin, a fake clock and measurements.
 type world struct {
-	framework.Framework
+	*plugintest.Profile
 	plugin *NodeLoad
 	clock  *testingclock.FakeClock
-	client *clientset.Clientset
 	ids    uint64
 	last   *collector.Snapshot
-	stop   chan struct{}
-	names  []string // of nodes, for benchmarks
 
 	mu    sync.Mutex
 	moves []framework.ClusterEvent
@@ -100,36 +88,10 @@ func newWorld(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods ...
 // newWorldAt enables the plugin at some extension points only.
 func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods []*v1.Pod, points ...string) *world {
 	t.Helper()
-	var objects []runtime.Object
-	for _, node := range nodes {
-		objects = append(objects, node)
-	}
-	var placed []*v1.Pod
-	for _, pod := range pods {
-		objects = append(objects, pod)
-		if pod.Spec.NodeName != "" {
-			placed = append(placed, pod)
-		}
-	}
-	w := &world{
-		clock:  testingclock.NewFakeClock(epoch),
-		client: clientset.NewSimpleClientset(objects...),
-		stop:   make(chan struct{}),
-	}
-	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: Name, Weight: 1}}}
-	plugins := &schedulerconfig.Plugins{
-		QueueSort: schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: queuesort.Name}}},
-		Bind:      schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: defaultbinder.Name}}},
-	}
-	for _, point := range points {
-		*map[string]*schedulerconfig.PluginSet{
-			"preFilter": &plugins.PreFilter, "filter": &plugins.Filter, "preScore": &plugins.PreScore, "score": &plugins.Score,
-		}[point] = enabled
-	}
-	factory := informers.NewSharedInformerFactory(w.client, 0)
-	var err error
-	w.Framework, err = frameworkruntime.NewFramework(frameworkruntime.Registry{
-		Name: func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+	w := &world{clock: testingclock.NewFakeClock(epoch)}
+	w.Profile = plugintest.NewProfile(t, plugintest.Options{
+		Plugin: Name, Args: &args, Points: points, Nodes: nodes, Pods: pods,
+		New: func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
 			if w.plugin, err = newPlugin(args, handle, w.clock, &group{}); err != nil {
 				return nil, err
 			}
@@ -138,29 +100,12 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 			_, err = w.plugin.spec()
 			return w.plugin, err
 		},
-		queuesort.Name:     queuesort.New,
-		defaultbinder.Name: defaultbinder.New,
-	}, &schedulerconfig.KubeSchedulerProfile{
-		SchedulerName: t.Name(), // its own profile, because all tests of a process share its metrics
-		Plugins:       plugins,
-		PluginConfig:  []schedulerconfig.PluginConfig{{Name: Name, Args: &args}},
-	},
-		frameworkruntime.WithClientSet(w.client),
-		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(placed, nodes)),
-		frameworkruntime.WithPodNominator(queue.NewPodNominator(factory.Core().V1().Pods().Lister())),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	})
 	w.plugin.SetPodMover(func(event framework.ClusterEvent) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.moves = append(w.moves, event)
 	})
-	t.Cleanup(func() { close(w.stop) })
-	factory.Start(w.stop)
-	factory.WaitForCacheSync(w.stop)
 	return w
 }
 
@@ -182,6 +127,23 @@ func (w *world) measure(samples map[string][]collector.Sample) {
 	w.plugin.swapped(w.last)
 }
 
+// unmeasured is the load of a node without a measurement.
+const unmeasured = -1
+
+// samples returns samples of one resource that were taken now on node-0, node-1, ….
+func (w *world) samples(loads ...float64) map[string][]collector.Sample {
+	samples := map[string][]collector.Sample{}
+	for i, load := range loads {
+		if load != unmeasured {
+			samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{w.sample(load, 0)}
+		}
+	}
+	return samples
+}
+
+// measureLoads gives the plugin a snapshot with one resource.
+func (w *world) measureLoads(loads ...float64) { w.measure(w.samples(loads...)) }
+
 // scoreOf returns the score of a node in whole points.
 func (w *world) scoreOf(state *framework.CycleState, pod *v1.Pod, node string) int64 {
 	score, _ := w.plugin.Score(context.Background(), state, pod, node)
@@ -193,15 +155,6 @@ func (w *world) sample(value float64, age time.Duration) collector.Sample {
 	return collector.Sample{Value: value, At: w.clock.Now().Add(-age).UnixNano()}
 }
 
-func (w *world) nodeInfo(t testing.TB, name string) *framework.NodeInfo {
-	t.Helper()
-	info, err := w.SnapshotSharedLister().NodeInfos().Get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
-}
-
 // outcome is the result of a cycle for the nodes.
 type outcome struct {
 	rejected map[string]string
@@ -211,40 +164,18 @@ type outcome struct {
 // cycle runs a pod's scheduling cycle, and scores the rejected nodes too.
 func (w *world) cycle(t testing.TB, pod *v1.Pod) outcome {
 	t.Helper()
-	ctx, state := context.Background(), framework.NewCycleState()
-	o := outcome{rejected: map[string]string{}, scores: map[string]int64{}}
-	if status := w.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
-		t.Fatal(status.AsError())
-	}
-	infos, err := w.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var nodes []*v1.Node
-	statuses := make([]*framework.Status, len(infos))
-	w.Parallelizer().Until(ctx, len(infos), func(i int) {
-		statuses[i] = w.RunFilterPluginsWithNominatedPods(ctx, state, pod, infos[i])
-	})
-	for i, status := range statuses {
-		nodes = append(nodes, infos[i].Node())
+	state, o, nodes := framework.NewCycleState(), outcome{rejected: map[string]string{}}, []*v1.Node(nil)
+	for name, status := range w.Filter(t, state, pod) {
+		nodes = append(nodes, w.Node(t, name).Node())
 		switch status.Code() {
 		case framework.Success:
 		case framework.UnschedulableAndUnresolvable:
-			o.rejected[infos[i].Node().Name] = status.Message()
+			o.rejected[name] = status.Message()
 		default:
 			t.Fatalf("Filter: %v", status)
 		}
 	}
-	if status := w.RunPreScorePlugins(ctx, state, pod, nodes); !status.IsSuccess() {
-		t.Fatal(status.AsError())
-	}
-	scores, status := w.RunScorePlugins(ctx, state, pod, nodes)
-	if !status.IsSuccess() {
-		t.Fatal(status.AsError())
-	}
-	for _, score := range scores[Name] {
-		o.scores[score.Name] = score.Score
-	}
+	o.scores = w.Score(t, state, pod, nodes)
 	return o
 }
 
@@ -278,22 +209,4 @@ func on(pod *v1.Pod, node string, since int) *v1.Pod {
 	pod.Status.Phase = v1.PodRunning
 	pod.Status.ContainerStatuses = []v1.ContainerStatus{runs(since, 0)}
 	return pod
-}
-
-func count(t testing.TB, counter metrics.CounterMetric) int {
-	t.Helper()
-	value, err := testutil.GetCounterMetricValue(counter)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return int(value)
-}
-
-func gauge(t testing.TB, metric metrics.GaugeMetric) float64 {
-	t.Helper()
-	value, err := testutil.GetGaugeMetricValue(metric)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
 }

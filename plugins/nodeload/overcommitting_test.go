@@ -3,14 +3,13 @@
 package nodeload
 
 import (
-	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // TestOvercommittingPods is about a pod on a node of 10 cores with a load of 72 %.
@@ -37,13 +36,11 @@ func TestOvercommittingPods(t *testing.T) {
 				p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: apiresource.MustParse("2")}
 			}
 			w := newWorld(t, arguments(cpu(70)), nodes(1))
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
+			w.measureLoads(0.72)
 			if w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/other": w.sample(1, 0)}; test.measured {
 				w.plugin.current().usedByPods[0]["test/p"] = w.sample(1, 0)
 			}
-			info := framework.NewNodeInfo(p)
-			info.SetNode(nodes(1)[0])
-			if got := fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()); got != test.want {
+			if got := w.predicted(plugintest.NodeInfo(nodes(1)[0], p)); got != test.want {
 				t.Errorf("the load is %s, want %s", got, test.want)
 			}
 		})

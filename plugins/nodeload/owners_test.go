@@ -43,13 +43,13 @@ func TestOwnerOf(t *testing.T) {
 	}
 }
 
-// learning measures a node at 20 % while a pod starts on it, and again a minute later at another load.
-func learning(t *testing.T, load float64, pods ...*v1.Pod) *world {
+// learned measures a node at 20 % while a pod starts on it, and again a minute later at another load.
+func learned(t *testing.T, load float64, pods ...*v1.Pod) *world {
 	t.Helper()
 	w := newWorld(t, arguments(cpu(0)), nodes(1), pods...)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+	w.measureLoads(0.2)
 	w.clock.SetTime(epoch.Add(time.Minute))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}})
+	w.measureLoads(load)
 	return w
 }
 
@@ -78,7 +78,7 @@ func TestLearning(t *testing.T) {
 		{"three times as much: at most the limit", 0.5, 2.5, 3, 1.5, 1.5},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			w := learning(t, test.load, started())
+			w := learned(t, test.load, started())
 			if got := w.estimated(next); got < test.low || got > test.high {
 				t.Errorf("1 core requested: estimated %v, want %v to %v", got, test.low, test.high)
 			}
@@ -102,9 +102,9 @@ func TestLearningWithAnnotations(t *testing.T) {
 	annotated.Annotations = map[string]string{"example.com/cpu": "5"}
 	for name, running := range map[string][]*v1.Pod{"one pod of each": {annotated, plain}, "only an annotated pod": {annotated}} {
 		w := newWorld(t, arguments(resource), nodes(1), running...)
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+		w.measureLoads(0.2)
 		w.clock.SetTime(epoch.Add(time.Minute))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.4, 0)}})
+		w.measureLoads(0.4)
 		if got := w.estimated(of(pod("c", "1"), "Job", "etl")); got < 0.99 || got > 1.01 {
 			t.Errorf("%s: 1 core requested: estimated %v, want 1", name, got)
 		}
@@ -120,14 +120,14 @@ func TestLearningFromMeasurementsOnly(t *testing.T) {
 		"older":   {{Value: 0.9, At: epoch.UnixNano()}},
 	} {
 		w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "5"), "node-0", 0), "Job", "etl"))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+		w.measureLoads(0.2)
 		w.clock.SetTime(epoch.Add(time.Minute))
 		w.measure(map[string][]collector.Sample{"node-0": samples})
 		if got := w.estimated(next); got != 1 {
 			t.Errorf("%s: estimated %v, want 1", name, got)
 		}
 		w.clock.SetTime(epoch.Add(2 * time.Minute))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(math.Inf(1), 0)}})
+		w.measureLoads(math.Inf(1))
 		if got := w.estimated(next); name == "missing" && got != 1 {
 			t.Errorf("after a missing one: estimated %v, want 1", got)
 		}
@@ -136,7 +136,7 @@ func TestLearningFromMeasurementsOnly(t *testing.T) {
 
 // TestOutlier checks that one wrong measurement of a node hardly changes the estimate of a pod that comes.
 func TestOutlier(t *testing.T) {
-	w := learning(t, 50, of(on(pod("a", "500m"), "node-0", 0), "Job", "etl"))
+	w := learned(t, 50, of(on(pod("a", "500m"), "node-0", 0), "Job", "etl"))
 	if got := w.estimated(of(pod("b", "1"), "Job", "etl")); got > 10 {
 		t.Errorf("1 core requested: estimated %v", got)
 	}
@@ -147,7 +147,7 @@ func TestLearningFromCrashes(t *testing.T) {
 	crashes, began := of(on(pod("a", "5"), "node-0", 0), "Job", "etl"), after(0)
 	crashes.Status.StartTime = &began
 	crashes.Status.ContainerStatuses[0] = v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}
-	w := learning(t, 0.2, crashes)
+	w := learned(t, 0.2, crashes)
 	if got := w.estimated(of(pod("b", "1"), "Job", "etl")); got != 1 {
 		t.Errorf("1 core requested: estimated %v, want 1", got)
 	}
@@ -159,25 +159,25 @@ func TestForgetting(t *testing.T) {
 	key := func(kind, name string) owner { return owner{"test", kind, name} }
 	w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "1"), "node-0", -1000), "ReplicaSet", "runs"))
 	v := w.plugin.current()
-	v.scales = map[owner]*scales{}
+	v.scales = &ownerScales{byOwner: map[owner]*scales{}}
 	for key, unseen := range map[owner]time.Duration{
 		key("ReplicaSet", "runs"): 0, key("ReplicaSet", "is gone"): time.Hour, key("Job", "nightly"): 24 * time.Hour,
 		key("Job", "weekly"): 7 * 24 * time.Hour,
 	} {
-		v.learned(key).seen = v.made - int64(unseen)
+		v.scales.see(key, 1, v.made-int64(unseen))
 	}
 	w.clock.Step(10 * time.Minute)
 	w.measure(nil)
 	v = w.plugin.current()
-	if len(v.scales) != 2 || v.scales[key("Job", "nightly")] == nil || v.scales[key("ReplicaSet", "runs")] == nil {
+	if len(v.scales.byOwner) != 2 || v.scales.byOwner[key("Job", "nightly")] == nil || v.scales.byOwner[key("ReplicaSet", "runs")] == nil {
 		t.Errorf("known are %v, want the Job that runs daily, and the ReplicaSet with a pod", v.scales)
-	} else if got := v.scales[key("ReplicaSet", "runs")].seen; got != w.clock.Now().UnixNano() {
+	} else if got := v.scales.byOwner[key("ReplicaSet", "runs")].seen; got != w.clock.Now().UnixNano() {
 		t.Error("the owner of a pod that runs was not seen")
 	}
 	for i := 0; i < 2*mostScales; i++ {
-		v.learned(key("Job", fmt.Sprint("job", i)))
+		v.scales.see(key("Job", fmt.Sprint("job", i)), 1, v.made)
 	}
-	if got := len(v.scales); got != mostScales {
+	if got := len(v.scales.byOwner); got != mostScales {
 		t.Errorf("%d owners are known, want %d", got, mostScales)
 	}
 }

@@ -126,14 +126,14 @@ func (pl *NodeLoad) page(only string) profilePage {
 		}
 		p.Resources = append(p.Resources, shown)
 	}
-	loads := map[int]*kept{}
+	predictions := map[int]*prediction{}
 	for i, node := range v.nodes {
 		if only == "" || only == node.Name {
-			loads[i] = v.empty(i, node)
+			predictions[i] = v.withoutPods(i, node)
 		}
 	}
-	v.addAll(pl.allPods(), loads)
-	for i, of := range loads {
+	v.addAll(pl.allPods(), predictions)
+	for i, of := range predictions {
 		shown := nodePage{Node: v.nodes[i].Name}
 		for r := range v.resources {
 			shown.Resources = append(shown.Resources, v.pageOfLoad(i, r, &of.loads[r], oldest, now))
@@ -145,14 +145,14 @@ func (pl *NodeLoad) page(only string) profilePage {
 }
 
 // pageOfLoad returns the load of a node for a resource. An old measurement is included, and marked as such.
-func (v *view) pageOfLoad(node, r int, known *load, oldest int64, now time.Time) loadPage {
-	resource := &v.resources[r]
+func (m *measurements) pageOfLoad(node, r int, l *load, oldest int64, now time.Time) loadPage {
+	resource := &m.resources[r]
 	shown := loadPage{Resource: resource.name}
-	capacity, has := resource.capacity.Of(v.nodes[node])
+	capacity, has := resource.capacity.Of(m.nodes[node])
 	if has {
 		shown.Capacity = number(capacity)
 	}
-	sample, missing := v.sample(v.nodes[node].Name, r)
+	sample, missing := m.sample(m.nodes[node].Name, r)
 	if missing != collector.Present {
 		shown.Missing = missing.String()
 		return shown
@@ -160,14 +160,14 @@ func (v *view) pageOfLoad(node, r int, known *load, oldest int64, now time.Time)
 	switch {
 	case sample.At < oldest:
 		shown.Missing = collector.TooOld.String()
-	case known.at == notMeasured:
+	case l.at == notMeasured:
 		shown.Missing = collector.NoCapacity.String()
 	}
 	shown.AgeSeconds = number(time.Duration(now.UnixNano() - sample.At).Seconds())
-	if known.at != notMeasured {
-		shown.Measured = number(100 * known.measured)
-		shown.InFlight = number(100 * known.inFlight)
-		shown.Predicted = number(100 * known.now())
+	if l.at != notMeasured {
+		shown.Measured = number(100 * l.measured)
+		shown.InFlight = number(100 * l.inFlight)
+		shown.Predicted = number(100 * l.now())
 	}
 	if share, ok := resource.share(sample.Deviation, capacity); ok && sample.HasDeviation {
 		shown.Deviation = number(100 * share)

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // TestParallelCalls filters and scores the same nodes and copies of them with 16 workers, while snapshots arrive and
@@ -36,29 +37,21 @@ func TestParallelCalls(t *testing.T) {
 	}
 	stop := make(chan struct{})
 	var others sync.WaitGroup
-	others.Add(2)
-	go func() {
-		defer others.Done()
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				measure(float64(i%80) / 100)
+	for _, other := range []func(i int){func(i int) { measure(float64(i%80) / 100) }, func(int) { get(w, "GET", "") }} {
+		other := other
+		others.Add(1)
+		go func() {
+			defer others.Done()
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					other(i)
+				}
 			}
-		}
-	}()
-	go func() {
-		defer others.Done()
-		for {
-			select {
-			case <-stop:
-				return
-			default:
-				get(w, "GET", "")
-			}
-		}
-	}()
+		}()
+	}
 	incoming, ctx := pod("incoming", "1"), context.Background()
 	for i := 0; i < cycles; i++ {
 		state := framework.NewCycleState()
@@ -66,27 +59,20 @@ func TestParallelCalls(t *testing.T) {
 			w.plugin.PreFilter(ctx, state, incoming)
 		}
 		scores, passes := make([][]int64, workers), make([][]bool, workers)
-		var group sync.WaitGroup
-		for k := 0; k < workers; k++ {
-			k := k
-			group.Add(1)
-			go func() {
-				defer group.Done()
-				for _, info := range infos {
-					passes[k] = append(passes[k], w.plugin.Filter(ctx, state, incoming, info).IsSuccess())
-					if i%2 == 0 {
-						copy := info.Clone()
-						copy.AddPod(pod("nominated", "9"))
-						if w.plugin.Filter(ctx, state.Clone(), incoming, copy).IsSuccess() {
-							t.Error("a copy with a large pod passes")
-						}
+		plugintest.InParallel(workers, func(k int) {
+			for _, info := range infos {
+				passes[k] = append(passes[k], w.plugin.Filter(ctx, state, incoming, info).IsSuccess())
+				if i%2 == 0 {
+					copy := info.Clone()
+					copy.AddPod(pod("nominated", "9"))
+					if w.plugin.Filter(ctx, state.Clone(), incoming, copy).IsSuccess() {
+						t.Error("a copy with a large pod passes")
 					}
-					score, _ := w.plugin.Score(ctx, state, incoming, info.Node().Name)
-					scores[k] = append(scores[k], score)
 				}
-			}()
-		}
-		group.Wait()
+				score, _ := w.plugin.Score(ctx, state, incoming, info.Node().Name)
+				scores[k] = append(scores[k], score)
+			}
+		})
 		for k := range scores {
 			for j := range infos {
 				if scores[k][j] != scores[0][0] || passes[k][j] != passes[0][0] {

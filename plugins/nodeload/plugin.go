@@ -8,10 +8,11 @@
 // idle nor busy: the args decide whether it passes the filter, and it is scored by requests, but as no less loaded than
 // the average of the others.
 //
-// The files: resources.go, estimate.go, inflight.go, ended.go and owners.go have the parts of the prediction, view.go
-// combines them for all nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the
-// formulas; waking.go moves pending pods when a node cools; page.go and checking.go report to people. The packages
-// source and collector fetch the measurements.
+// The files, each of which uses those before it: resources.go, estimate.go and inflight.go have the parts of the
+// prediction; measurements.go converts a snapshot; ended.go, rejected.go and owners.go keep what snapshots do not have,
+// and learning.go learns from two of them; view.go combines all for the nodes. score.go has the formulas; cycle.go,
+// filtering.go and scoring.go implement the extension points; page.go and checking.go report to people. waking.go moves
+// pending pods when a node cools, and changes.go makes views. The packages source and collector fetch the measurements.
 package nodeload
 
 import (
@@ -41,7 +42,7 @@ type NodeLoad struct {
 	handle  framework.Handle
 	clock   clock.WithDelayedExecution
 	profile string
-	source  measurements
+	source  statusSource
 	nodes   corelisters.NodeLister
 	pods    corelisters.PodLister
 	group   *group
@@ -59,8 +60,9 @@ type NodeLoad struct {
 	mu     sync.Mutex
 	move   func(framework.ClusterEvent)
 	outage clock.Timer
-	soon   bool  // whether pods are woken soon because pods ended
-	gone   []run // the pods that ended, oldest first
+	ended  *endedPods // its UIDs are read without the lock
+	// wakesSoon reports whether pods are woken soon because pods ended.
+	wakesSoon bool
 }
 
 var (
@@ -74,8 +76,8 @@ var (
 	_ services.Pager              = &NodeLoad{}
 )
 
-// measurements is the part of a collector's handle that the status needs.
-type measurements interface {
+// statusSource is the part of a collector's handle that the status needs.
+type statusSource interface {
 	Status() collector.Status
 }
 
@@ -97,6 +99,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		group:        group,
 		args:         *args.DeepCopy(),
 		maxSampleAge: args.MaxSampleAge.Duration,
+		ended:        &endedPods{},
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
@@ -105,7 +108,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		}
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
-	pl.viewed.Store(newView(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge))
+	pl.viewed.Store(newView(newMeasurements(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge), pl.ended))
 	pl.watch(handle.SharedInformerFactory().Core().V1().Pods().Informer())
 	return pl, nil
 }
@@ -123,33 +126,6 @@ func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
 
 // current returns the current view.
 func (pl *NodeLoad) current() *view { return pl.viewed.Load().(*view) }
-
-// swapped makes a snapshot the current one, and wakes the pods that may fit now.
-func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
-	nodes, err := pl.nodes.List(labels.Everything())
-	if err != nil {
-		klog.ErrorS(err, "Measurements were not used because listing the nodes failed; next: wait for the next refresh",
-			"plugin", Name, "profile", pl.profile)
-		return
-	}
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now(), pl.maxSampleAge), pl.current()
-	v.over = old.over
-	pl.forget()
-	for i := range pl.gone {
-		v.takeOff(&pl.gone[i])
-	}
-	pods := pl.allPods()
-	pl.counters.inFlight.Set(float64(v.learn(old, pods, pl.gone)))
-	pl.viewed.Store(v)
-	pl.wake(v, pods, v.inherit(old))
-	// Pods are woken again when all these measurements have become too old and no others have come: the filter opens.
-	if pl.outage != nil {
-		pl.outage.Stop()
-	}
-	pl.outage = pl.wakeAfter(pl.maxSampleAge + time.Millisecond)
-}
 
 // allPods returns the pods on nodes, and those that wait.
 func (pl *NodeLoad) allPods() []*v1.Pod {

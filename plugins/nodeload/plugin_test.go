@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
 )
@@ -63,6 +64,15 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
+// measureVarying measures loads with a deviation of 10 %.
+func (w *world) measureVarying(loads ...float64) {
+	samples := w.samples(loads...)
+	for _, of := range samples {
+		of[0].Deviation, of[0].HasDeviation = 0.1, true
+	}
+	w.measure(samples)
+}
+
 // TestScoreAboveCapacity checks that overloaded nodes keep their order, with each strategy.
 func TestScoreAboveCapacity(t *testing.T) {
 	for _, strategy := range []config.NodeLoadStrategy{config.NodeLoadLeastUsed, config.NodeLoadTargetUtilization, config.NodeLoadRisk} {
@@ -81,13 +91,7 @@ func TestScoreAboveCapacity(t *testing.T) {
 				r := cpu(0)
 				r.Strategy = strategy
 				w := newWorld(t, arguments(r), nodes(len(test.loads)))
-				samples := map[string][]collector.Sample{}
-				for i, load := range test.loads {
-					s := w.sample(load, 0)
-					s.Deviation, s.HasDeviation = 0.1, true
-					samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{s}
-				}
-				w.measure(samples)
+				w.measureVarying(test.loads...)
 				scores := w.cycle(t, pod("incoming", test.incoming)).scores
 				for i := 1; i < len(test.loads); i++ {
 					if better, worse := scores[fmt.Sprintf("node-%d", i-1)], scores[fmt.Sprintf("node-%d", i)]; better <= worse {
@@ -128,7 +132,7 @@ func TestScoreUnitsAndCapacities(t *testing.T) {
 				n.Annotations = map[string]string{"node-load.scheduler/capacity-cpu": test.annotation}
 			}
 			w := newWorld(t, arguments(r), []*v1.Node{n})
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.value, 0)}})
+			w.measureLoads(test.value)
 			if got := w.cycle(t, pod("incoming", "1")).scores["node-0"]; got != test.want {
 				t.Errorf("score %d, want %d", got, test.want)
 			}
@@ -153,7 +157,7 @@ func TestUnknownCapacity(t *testing.T) {
 		args := arguments(r)
 		args.FilterOnStale, args.MinFreshNodesPercent = config.NodeLoadFilterClosed, 0
 		w := newWorld(t, args, nodes(1))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.value, 0)}})
+		w.measureLoads(test.value)
 		asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{resourceName: "5"}).Obj()
 		got := w.cycle(t, asking)
 		if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
@@ -189,10 +193,7 @@ func TestMissingMeasurements(t *testing.T) {
 					args := arguments(cpu(80))
 					args.FilterOnStale, args.Fallback = policy, fallback
 					w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
-					samples := map[string][]collector.Sample{}
-					for _, name := range []string{"node-1", "node-2", "node-3"} {
-						samples[name] = []collector.Sample{w.sample(0.1, 0)}
-					}
+					samples := w.samples(unmeasured, 0.1, 0.1, 0.1)
 					if of := test.samples(w); of != nil {
 						samples["node-0"] = of
 					}
@@ -222,26 +223,19 @@ func TestTooFewMeasurements(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
-	measure := func(hot ...string) {
-		samples := map[string][]collector.Sample{}
-		for _, name := range hot {
-			samples[name] = []collector.Sample{w.sample(0.95, 0)}
-		}
-		w.measure(samples)
-	}
 	byRequests := map[string]int64{"node-0": 60, "node-1": 90, "node-2": 90, "node-3": 90}
 
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("before the first snapshot: %v", got)
 	}
-	measure("node-0")
+	w.measureLoads(0.95)
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("with one of four: %v", got)
 	}
-	if got := count(t, w.plugin.counters.blind[0]); got != 2 {
-		t.Errorf("%d cycles without measurements are counted, want 2", got)
+	if got := plugintest.MetricValue(t, w.plugin.counters.blind[0]); got != 2 {
+		t.Errorf("%g cycles without measurements are counted, want 2", got)
 	}
-	measure("node-0", "node-1")
+	w.measureLoads(0.95, 0.95)
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 4 || got.scores["node-0"] != 0 {
 		t.Errorf("with two of four: %v", got)
 	}
@@ -249,11 +243,11 @@ func TestTooFewMeasurements(t *testing.T) {
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
 		t.Errorf("when all are too old: %v", got)
 	}
-	if got := count(t, w.plugin.counters.blind[0]); got != 3 {
-		t.Errorf("%d cycles without measurements are counted, want 3", got)
+	if got := plugintest.MetricValue(t, w.plugin.counters.blind[0]); got != 3 {
+		t.Errorf("%g cycles without measurements are counted, want 3", got)
 	}
-	if got := count(t, w.plugin.counters.rejections[0]); got != 4 {
-		t.Errorf("%d rejections are counted, want 4", got)
+	if got := plugintest.MetricValue(t, w.plugin.counters.rejections[0]); got != 4 {
+		t.Errorf("%g rejections are counted, want 4", got)
 	}
 }
 
@@ -304,7 +298,7 @@ func TestFilterExemptPods(t *testing.T) {
 		args := arguments(cpu(80))
 		test.change(&args)
 		w := newWorld(t, args, nodes(1))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+		w.measureLoads(0.9)
 		if got := w.cycle(t, test.pod); len(got.rejected) == 0 != test.passes {
 			t.Errorf("%s: rejected %v, want it to pass: %v", test.pod.Name, got.rejected, test.passes)
 		}
@@ -322,7 +316,7 @@ func TestExtendedResources(t *testing.T) {
 		n.Status.Allocatable["nvidia.com/gpu"] = apiresource.MustParse("4")
 	}
 	w := newWorld(t, arguments(gpu), all)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.85, 0)}})
+	w.measureLoads(0.85)
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 		t.Errorf("a pod without a device is rejected: %v", got)
 	}
@@ -423,13 +417,7 @@ func TestScoreWithoutMeasurement(t *testing.T) {
 			args := arguments(test.resource)
 			args.Fallback = test.fallback
 			w := newWorld(t, args, nodes(4))
-			samples := map[string][]collector.Sample{}
-			for i, load := range test.loads {
-				s := w.sample(load, 0)
-				s.Deviation, s.HasDeviation = 0.1, true
-				samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{s}
-			}
-			w.measure(samples)
+			w.measureVarying(test.loads[:]...)
 			if got := w.cycle(t, pod("incoming", "0")).scores; !reflect.DeepEqual(got, test.want) {
 				t.Errorf("scores %v, want %v", got, test.want)
 			}
@@ -449,16 +437,12 @@ func TestScoreUnknownCapacity(t *testing.T) {
 	streams := pod("streams", "0")
 	streams.Annotations = map[string]string{"example.com/bandwidth": "200M"}
 	w := newWorld(t, arguments(r), all)
-	samples := map[string][]collector.Sample{}
-	for _, n := range all {
-		samples[n.Name] = []collector.Sample{w.sample(300e6, 0)}
-	}
-	w.measure(samples)
+	w.measureLoads(300e6, 300e6, 300e6)
 	want := map[string]int64{"node-0": 50, "node-1": 50, "node-2": 50}
 	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
 	}
-	w.nodeInfo(t, "node-2").AddPod(streams)
+	w.Node(t, "node-2").AddPod(streams)
 	want["node-2"] = 30
 	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
 		t.Errorf("with one of them on it: scores %v, want %v", got, want)
@@ -470,7 +454,7 @@ func TestScoreUnknownCapacity(t *testing.T) {
 func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))
 	measure := func() {
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.1, 0)}})
+		w.measureLoads(0.9, 0.1)
 	}
 	measure()
 	now := w.clock.Now()
@@ -512,7 +496,7 @@ func TestScorePodsWithoutEstimate(t *testing.T) {
 			r.Capacity = nil
 		}
 		w := newWorld(t, arguments(r), nodes(2))
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.305001, 0)}, "node-1": {w.sample(0.305, 0)}})
+		w.measureLoads(0.305001, 0.305)
 		if got := w.cycle(t, test.pod).scores; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s, with a capacity %v: scores %v, want %v", test.pod.Name, test.capacity, got, test.want)
 		}
@@ -524,7 +508,7 @@ func TestCycleUsesOneSnapshot(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	incoming := pod("incoming", "1")
 	measure := func(value float64) {
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(value, 0)}})
+		w.measureLoads(value)
 	}
 	measure(0.2)
 	ctx, state := context.Background(), framework.NewCycleState()
@@ -533,7 +517,7 @@ func TestCycleUsesOneSnapshot(t *testing.T) {
 	// Nor does another cycle, such as that of the next pod.
 	w.plugin.PreFilter(ctx, framework.NewCycleState(), pod("next", "1"))
 	w.clock.Step(time.Hour)
-	if status := w.plugin.Filter(ctx, state, incoming, w.nodeInfo(t, "node-0")); !status.IsSuccess() {
+	if status := w.plugin.Filter(ctx, state, incoming, w.Node(t, "node-0")); !status.IsSuccess() {
 		t.Errorf("Filter: %v", status)
 	}
 	w.plugin.PreScore(ctx, state, incoming, nil)
@@ -570,11 +554,11 @@ func TestFilterPreemption(t *testing.T) {
 	big := pod("big", "5")
 	big.Spec.NodeName = "node-0"
 	w := newWorld(t, arguments(cpu(80)), nodes(1), big)
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.4, 0)}})
+	w.measureLoads(0.4)
 	incoming := pod("incoming", "2") // 40 % + 50 % in flight
 	ctx, state := context.Background(), framework.NewCycleState()
 	w.plugin.PreFilter(ctx, state, incoming)
-	own := w.nodeInfo(t, "node-0")
+	own := w.Node(t, "node-0")
 	check := func(what string, state *framework.CycleState, nodeInfo *framework.NodeInfo, passes bool) {
 		t.Helper()
 		if status := w.plugin.Filter(ctx, state, incoming, nodeInfo); status.IsSuccess() != passes {
@@ -604,11 +588,10 @@ func TestNewNode(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(2))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	w.measureLoads(0.1, 0.1)
 	ctx, state, incoming := context.Background(), framework.NewCycleState(), pod("incoming", "1")
 	w.plugin.PreFilter(ctx, state, incoming)
-	info := framework.NewNodeInfo()
-	info.SetNode(node("new"))
+	info := plugintest.NodeInfo(node("new"))
 	status := w.plugin.Filter(ctx, state, incoming, info)
 	if want := "node(s) had no measurement of cpu"; status.Message() != want {
 		t.Errorf("got %v, want %q", status, want)
@@ -619,7 +602,7 @@ func TestNewNode(t *testing.T) {
 		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
 	// The next view may include the node, so pods that were rejected on it are retried, measured or not.
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	w.measureLoads(0.1, 0.1)
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)
 	}
@@ -637,7 +620,7 @@ func TestFilterReasonsAreConstant(t *testing.T) {
 	for i, load := range []float64{0.81, 0.9, 1.5, 7} {
 		w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, time.Minute)}, "node-1": {w.sample(0.85, 0)}})
 		for j := 0; j < 3; j++ {
-			w.nodeInfo(t, "node-0").AddPod(pod(fmt.Sprintf("assumed-%d-%d", i, j), "100m"))
+			w.Node(t, "node-0").AddPod(pod(fmt.Sprintf("assumed-%d-%d", i, j), "100m"))
 			w.clock.Step(10 * time.Second)
 			got := w.cycle(t, pod("incoming", fmt.Sprint(1+j)))
 			if first.rejected == nil {

@@ -43,21 +43,21 @@ func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads []load) 
 // others' loads. So while there are measurements, it has at most the points of a node that is measured at the mean of
 // the others and received the same pods since. It also has at most the others' average points, because the others may
 // be on both sides of a target.
-func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.NodeInfo) float64 {
+func (pl *NodeLoad) points(c *cycle, r int, l *load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
 	// If the measurements do not count, their average does not count either.
 	most, variation := math.Inf(1), math.NaN()
 	if !c.blind[r] {
 		typical := &c.view.typical[r]
 		variation = typical.variation
-		if known.at >= c.oldest {
-			if !math.IsNaN(known.variation) {
-				variation = known.variation
+		if l.at >= c.oldest {
+			if !math.IsNaN(l.variation) {
+				variation = l.variation
 			}
-			return resource.points(known.with(c.estimates[r]), variation)
+			return resource.points(l.with(c.estimates[r]), variation)
 		}
 		if typical.at != notMeasured {
-			most = math.Min(typical.points, resource.points(typical.load+known.inFlight+known.share(c.estimates[r]), variation))
+			most = math.Min(typical.points, resource.points(typical.load+l.inFlight+l.share(c.estimates[r]), variation))
 		}
 	}
 	isNeutral := pl.args.Fallback == config.NodeLoadFallbackNeutral

@@ -24,11 +24,7 @@ func TestHighestLoad(t *testing.T) {
 	w.measure(map[string][]collector.Sample{"node-0": fresh(0.3, 0.6), "node-1": {w.sample(0.2, 20*time.Second), old}})
 	state := framework.NewCycleState()
 	load := func(node string) (float64, bool) {
-		nodeInfo, err := w.plugin.handle.SnapshotSharedLister().NodeInfos().Get(node)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return HighestLoad(state, nodeInfo)
+		return HighestLoad(state, w.Node(t, node))
 	}
 	if got, known := load("node-0"); known {
 		t.Errorf("without a cycle it is %g %%", got)
@@ -48,13 +44,7 @@ func TestHighestLoad(t *testing.T) {
 func TestHighestLoadTooFewMeasurements(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(3))
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 20*time.Second)}})
-	state := framework.NewCycleState()
-	w.plugin.PreFilter(context.Background(), state, pod("incoming", "1"))
-	nodeInfo, err := w.plugin.handle.SnapshotSharedLister().NodeInfos().Get("node-0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, known := HighestLoad(state, nodeInfo); known {
+	if got, known := HighestLoad(begin(w, pod("incoming", "1")), w.Node(t, "node-0")); known {
 		t.Errorf("one node of three is measured, and its load is said to be %g %%", got)
 	}
 }

@@ -9,27 +9,20 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/utils/pointer"
 )
 
-func waitFor(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	if err := wait.PollImmediate(time.Millisecond, 30*time.Second, func() (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("timed out: %s", what)
-	}
-}
-
-// Each step has the next loads of two nodes, 9.9 for none, and the total number of moves by then.
+// Each step has the next loads of two nodes, and the total number of moves by then.
 func TestWake(t *testing.T) {
 	type step struct {
 		loads [2]float64
 		moves int
 	}
-	const none = 9.9
+	const none = unmeasured
 	for _, test := range []struct {
 		name    string
 		stale   config.NodeLoadFilterOnStale
@@ -59,19 +52,10 @@ func TestWake(t *testing.T) {
 				args.FilterOnStale = test.stale
 			}
 			w := newWorld(t, args, nodes(2), test.running...)
-			measure := func(loads [2]float64) {
-				samples := map[string][]collector.Sample{}
-				for i, name := range []string{"node-0", "node-1"} {
-					if loads[i] != none {
-						samples[name] = []collector.Sample{w.sample(loads[i], 0)}
-					}
-				}
-				w.measure(samples)
-			}
-			measure(test.first)
+			w.measureLoads(test.first[:]...)
 			w.cycle(t, pod("incoming", "1"))
 			for i, step := range test.steps {
-				measure(step.loads)
+				w.measureLoads(step.loads[:]...)
 				if got := w.moved(); got != step.moves {
 					t.Errorf("after step %d: %d moves, want %d", i+1, got, step.moves)
 				}
@@ -88,17 +72,14 @@ func TestWake(t *testing.T) {
 // TestWakeLateRejection checks a rejection by a cycle whose view was replaced meanwhile.
 func TestWakeLateRejection(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
-	measure := func(load float64) {
-		w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}})
-	}
-	measure(0.9)
+	w.measureLoads(0.9)
 	incoming := pod("incoming", "1")
 	state := begin(w, incoming)
-	measure(0.9)
-	if status := w.plugin.Filter(context.Background(), state, incoming, w.nodeInfo(t, "node-0")); status.IsSuccess() {
+	w.measureLoads(0.9)
+	if status := w.plugin.Filter(context.Background(), state, incoming, w.Node(t, "node-0")); status.IsSuccess() {
 		t.Fatal("a hot node passes")
 	}
-	measure(0.5)
+	w.measureLoads(0.5)
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)
 	}
@@ -119,7 +100,7 @@ func TestWakeOutage(t *testing.T) {
 			t.Fatalf("%s: %d moves before the last measurement is too old", stale, got)
 		}
 		w.clock.Step(time.Second)
-		waitFor(t, "pods are moved", func() bool { return w.moved() == 1 })
+		plugintest.WaitFor(t, "pods are moved", func() bool { return w.moved() == 1 })
 		if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 			t.Errorf("%s: rejected %v", stale, got.rejected)
 		}
@@ -130,7 +111,7 @@ func TestWakeOutage(t *testing.T) {
 func lowerWorld(t testing.TB, mode config.NodeLoadLowerPriorityLoad, lower ...*v1.Pod) (w *world, gold *v1.Pod, use func(name string, cores float64)) {
 	w = newWorld(t, arguments(cpu(80)), nodes(1), lower...)
 	w.plugin.args.LowerPriorityLoad = mode
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+	w.measureLoads(0.9)
 	gold = pod("gold", "1")
 	gold.Spec.Priority = pointer.Int32(1000)
 	uses := map[string]collector.Sample{}
@@ -158,7 +139,7 @@ func TestWakeLowerPriority(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w, gold, use := lowerWorld(t, test.mode, on(pod("bronze", "1"), "node-0", -1000))
 			use("bronze", test.before)
-			if got := w.plugin.Filter(context.Background(), begin(w, gold), gold, w.nodeInfo(t, "node-0")).Code(); got != test.code {
+			if got := w.plugin.Filter(context.Background(), begin(w, gold), gold, w.Node(t, "node-0")).Code(); got != test.code {
 				t.Fatalf("rejected with %v, want %v", got, test.code)
 			}
 			use("bronze", test.after)
@@ -187,18 +168,18 @@ func TestWakeEnds(t *testing.T) {
 			for _, p := range bronze {
 				use(p.Name, test.use)
 			}
-			w.plugin.Filter(context.Background(), begin(w, gold), gold, w.nodeInfo(t, "node-0"))
+			w.plugin.Filter(context.Background(), begin(w, gold), gold, w.Node(t, "node-0"))
 			for _, p := range bronze {
-				w.plugin.ended(p)
+				w.plugin.podEnded(p)
 			}
 			if got := w.moved(); got > 1 {
 				t.Errorf("%d moves, want at most 1", got)
 			}
 			w.clock.Step(endedDelay)
-			waitFor(t, "pods that ended have been considered", func() bool {
+			plugintest.WaitFor(t, "pods that ended have been considered", func() bool {
 				w.plugin.mu.Lock()
 				defer w.plugin.mu.Unlock()
-				return !w.plugin.soon
+				return !w.plugin.wakesSoon
 			})
 			if got := w.moved(); got != test.moves {
 				t.Errorf("%d moves, want %d", got, test.moves)
@@ -217,20 +198,16 @@ func BenchmarkClosed(b *testing.B) {
 	for _, p := range bronze {
 		use(p.Name, 0.01)
 	}
-	state, info := begin(w, gold), w.nodeInfo(b, "node-0")
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; i < b.N; i++ {
-		w.plugin.Filter(context.Background(), state, gold, info)
-	}
+	state, info := begin(w, gold), w.Node(b, "node-0")
+	plugintest.PerNode(b, 1, func(int) { w.plugin.Filter(context.Background(), state, gold, info) })
 }
 
 func TestInFlightMetric(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2),
 		on(pod("settled", "1"), "node-0", -1000), on(pod("new", "1"), "node-0", -100), on(pod("unmeasured", "1"), "node-1", -100), pod("waiting", "1"))
-	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+	w.measureLoads(0.9)
 	// On an unmeasured node, a pod that came after the others' measurements is in flight.
-	if got := gauge(t, w.plugin.counters.inFlight); got != 2 {
+	if got := plugintest.MetricValue(t, w.plugin.counters.inFlight); got != 2 {
 		t.Errorf("%v pods in flight, want 2", got)
 	}
 }

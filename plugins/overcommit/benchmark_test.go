@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // crowded returns nodes with 30 ordinary pods each, all measured.
@@ -62,44 +63,29 @@ func TestAllocations(t *testing.T) {
 		t.Errorf("%d nodes take %v allocations, and one takes %v", len(infos), all, few)
 	}
 	state, pod := framework.NewCycleState(), ordinary("ordinary", "1")
-	if got := testing.AllocsPerRun(5, func() {
+	plugintest.ExpectAllocations(t, "an ordinary pod", 0, func() {
 		w.plugin.PreFilter(context.Background(), state, pod)
 		if w.plugin.PrepareFilter(state, pod) != nil {
 			t.Error("an ordinary pod has a filter")
 		}
-	}); got != 0 {
-		t.Errorf("an ordinary pod takes %v allocations, want none", got)
-	}
+	})
 }
 
 // BenchmarkCycle has the plugin's part of a cycle with 5,000 nodes of 30 pods each.
 func BenchmarkCycle(b *testing.B) {
 	w, infos := crowded(b, 5000)
-	perNode := func(b *testing.B) {
-		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(infos)), "ns/node")
-	}
 	incoming, other := asking("incoming", 100), ordinary("other", "1")
+	w.try(incoming, infos)
 	b.Run("steady", func(b *testing.B) {
-		w.try(incoming, infos)
-		b.ReportAllocs()
-		b.ResetTimer()
-		for i := 0; i < b.N; i++ {
-			w.try(incoming, infos)
-		}
-		perNode(b)
+		plugintest.PerNode(b, len(infos), func(int) { w.try(incoming, infos) })
 	})
 	b.Run("first after a refresh", func(b *testing.B) {
-		b.ReportAllocs()
-		for i := 0; i < b.N; i++ {
+		plugintest.PerNode(b, len(infos), func(int) {
 			w.plugin.viewed.Store(newView(w.plugin.viewed.Load().snapshot))
 			w.try(incoming, infos)
-		}
-		perNode(b)
+		})
 	})
 	b.Run("ordinary pod", func(b *testing.B) {
-		b.ReportAllocs()
-		for i := 0; i < b.N; i++ {
-			w.try(other, infos)
-		}
+		plugintest.PerNode(b, len(infos), func(int) { w.try(other, infos) })
 	})
 }

@@ -16,19 +16,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	testingclock "k8s.io/utils/clock/testing"
 )
@@ -87,7 +81,7 @@ func arguments() *config.OvercommitArgs {
 
 // world is a real framework with the plugin, at a time and with measurements that tests set.
 type world struct {
-	framework.Framework
+	*plugintest.Profile
 	plugin *Overcommit
 	clock  *testingclock.FakePassiveClock
 	nodes  []*v1.Node
@@ -95,45 +89,18 @@ type world struct {
 
 func newWorld(t testing.TB, args *config.OvercommitArgs, of use, nodes []*v1.Node, pods ...*v1.Pod) *world {
 	t.Helper()
-	var objects []runtime.Object
-	for _, node := range nodes {
-		objects = append(objects, node)
-	}
-	for _, pod := range pods {
-		objects = append(objects, pod)
-	}
-	client := clientset.NewSimpleClientset(objects...)
-	factory := informers.NewSharedInformerFactory(client, 0)
 	if of.pods == nil {
 		of.pods = map[string]float64{"elsewhere": 1}
 	}
 	w := &world{clock: testingclock.NewFakePassiveClock(epoch), nodes: nodes}
-	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: Name, Weight: 1}}}
-	var err error
-	w.Framework, err = frameworkruntime.NewFramework(frameworkruntime.Registry{
-		Name: func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+	w.Profile = plugintest.NewProfile(t, plugintest.Options{
+		Plugin: Name, Args: args, Points: []string{"preFilter", "filter", "score"}, Nodes: nodes, Pods: pods,
+		New: func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
 			w.plugin, err = newPlugin(args, handle, w.clock, &group{})
 			return w.plugin, err
 		},
-		queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New,
-	}, &schedulerconfig.KubeSchedulerProfile{
-		SchedulerName: t.Name(), // its own profile, because all tests of a process share its metrics
-		Plugins: &schedulerconfig.Plugins{
-			QueueSort: schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: queuesort.Name}}},
-			Bind:      schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: defaultbinder.Name}}},
-			PreFilter: enabled, Filter: enabled, Score: enabled,
-		},
-		PluginConfig: []schedulerconfig.PluginConfig{{Name: Name, Args: args}},
-	}, frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithKubeConfig(&rest.Config{Transport: &measured{use: of}}),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
-	factory.Start(stop)
-	factory.WaitForCacheSync(stop)
+		Framework: []frameworkruntime.Option{frameworkruntime.WithKubeConfig(&rest.Config{Transport: &measured{use: of}})},
+	})
 	if args.Predictor != config.OvercommitRequests {
 		snapshot, _, err := collector.Once(context.Background(), w.plugin.spec(), nodes, io.Discard)
 		if err != nil {
@@ -154,7 +121,7 @@ func (w *world) cycle(t testing.TB, pod *v1.Pod) (state *framework.CycleState, r
 	}
 	var of []string
 	for _, node := range w.nodes {
-		if status := w.RunFilterPlugins(ctx, state, pod, w.nodeInfo(t, node.Name)).Merge(); !status.IsSuccess() {
+		if status := w.RunFilterPlugins(ctx, state, pod, w.Node(t, node.Name)).Merge(); !status.IsSuccess() {
 			of = append(of, status.Message())
 			continue
 		}
@@ -165,15 +132,6 @@ func (w *world) cycle(t testing.TB, pod *v1.Pod) (state *framework.CycleState, r
 		of = append(of, fmt.Sprint(score))
 	}
 	return state, strings.Join(of, " | ")
-}
-
-func (w *world) nodeInfo(t testing.TB, name string) *framework.NodeInfo {
-	t.Helper()
-	info, err := w.SnapshotSharedLister().NodeInfos().Get(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return info
 }
 
 // node returns a node with 10 cores.
@@ -354,7 +312,7 @@ func TestPreemption(t *testing.T) {
 			evicted *v1.Pod
 			fits    bool
 		}{{plain, false}, {overcommitting, true}} {
-			without := w.nodeInfo(t, "a").Clone()
+			without := w.Node(t, "a").Clone()
 			if err := without.RemovePod(test.evicted); err != nil {
 				t.Fatal(err)
 			}
@@ -381,11 +339,11 @@ func TestPage(t *testing.T) {
 	}
 	w.plugin.setMetrics(w.plugin.look())
 	for kind, want := range map[string]float64{"allocatable": 36, "peak": 23.5, "used": 6, "usable": 8, "exceeded": 1} {
-		if got, err := testutil.GetGaugeMetricValue(coresByKind.WithLabelValues(t.Name(), kind)); err != nil || got != want {
-			t.Errorf("%s: %v cores, want %v (%v)", kind, got, want, err)
+		if got := plugintest.MetricValue(t, coresByKind.WithLabelValues(t.Name(), kind)); got != want {
+			t.Errorf("%s: %v cores, want %v", kind, got, want)
 		}
 	}
-	if got, _ := testutil.GetGaugeMetricValue(nodesByState.WithLabelValues(t.Name(), exceeded)); got != 1 {
+	if got := plugintest.MetricValue(t, nodesByState.WithLabelValues(t.Name(), exceeded)); got != 1 {
 		t.Errorf("%v nodes are exceeded, want 1", got)
 	}
 

@@ -2,18 +2,8 @@
 
 package podfilter
 
-import (
-	"k8s.io/component-base/metrics"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
-)
+import "k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
 
 var rejections = pluginmetrics.NewCounterVec("pod_filter_rejections_total",
 	"Number of scheduling attempts that PodFilter rejected, by profile and by the rule that decided; 'defaultAction' if no rule matched.",
 	"profile", "rule")
-
-// rejectionsOf returns a function that returns the counter of a rule in the handle's profile.
-func rejectionsOf(handle framework.Handle) func(rule string) metrics.CounterMetric {
-	return filterrule.Counters(handle, rejections)
-}

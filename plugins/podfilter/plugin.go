@@ -41,7 +41,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	if err := validation.ValidatePodFilterArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
 	}
-	rules, otherwise, err := compile(args.DeepCopy(), rejectionsOf(handle))
+	rules, otherwise, err := compile(args.DeepCopy(), filterrule.Counters(handle, rejections))
 	if err != nil {
 		return nil, err
 	}

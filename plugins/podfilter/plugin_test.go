@@ -6,49 +6,34 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
-
 func mustNew(t testing.TB, profile string, args runtime.Object) *PodFilter {
 	t.Helper()
-	plugin, err := newPlugin(t, profile, args)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*PodFilter)
+	return plugintest.New(t, New, profile, args, nil).(*PodFilter)
 }
 
+// TestPreFilterUsesTheFirstMatchingRule is about the order of rules, and that a rule has all its conditions. What meets a
+// condition is tested in filterrule.
 func TestPreFilterUsesTheFirstMatchingRule(t *testing.T) {
 	gpu := &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}
-	notTesting := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
-		{Key: "stage", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"testing"}},
-	}}
-	const byDefault = "pod(s) were denied by PodFilter: no rule matched, and defaultAction is Deny"
-	tests := []struct {
+	const noGPU, byDefault = `pod(s) were denied by rule "no-gpu" of PodFilter`, "pod(s) were denied by PodFilter: no rule matched, and defaultAction is Deny"
+	deny := config.PodFilterRule{Name: "no-gpu", Action: config.FilterDeny, PodNames: []string{"pod"}, Namespaces: []string{"team-?"}, PodSelector: gpu}
+	allow := config.PodFilterRule{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team-1"}}
+	both, exceptionLast := []config.PodFilterRule{allow, deny}, []config.PodFilterRule{deny, allow}
+	pod := func(namespace, name, gpu string) *v1.Pod {
+		return st.MakePod().Namespace(namespace).Name(name).Label("gpu", gpu).Obj()
+	}
+	for _, tt := range []struct {
 		name          string
 		rules         []config.PodFilterRule
 		defaultAction config.FilterAction
@@ -56,103 +41,20 @@ func TestPreFilterUsesTheFirstMatchingRule(t *testing.T) {
 		// want is the message of the rejection; none means that the pod passes.
 		want string
 	}{
-		{
-			name:  "a rule that denies by name",
-			rules: []config.PodFilterRule{{Name: "no-canary", Action: config.FilterDeny, PodNames: []string{"web-*", "*-canary-?"}}},
-			pod:   st.MakePod().Name("db-canary-1").Obj(),
-			want:  `pod(s) were denied by rule "no-canary" of PodFilter`,
-		},
-		{
-			name:  "a rule that denies other names",
-			rules: []config.PodFilterRule{{Name: "no-canary", Action: config.FilterDeny, PodNames: []string{"*-canary-?"}}},
-			pod:   st.MakePod().Name("db-canary-10").Obj(),
-		},
-		{
-			name:  "a rule that denies by namespace",
-			rules: []config.PodFilterRule{{Name: "no-tests", Action: config.FilterDeny, Namespaces: []string{"test-?"}}},
-			pod:   st.MakePod().Name("pod").Namespace("test-1").Obj(),
-			want:  `pod(s) were denied by rule "no-tests" of PodFilter`,
-		},
-		{
-			name:  "a rule that denies by label",
-			rules: []config.PodFilterRule{{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu}},
-			pod:   st.MakePod().Name("pod").Label("gpu", "true").Obj(),
-			want:  `pod(s) were denied by rule "no-gpu" of PodFilter`,
-		},
-		{
-			name:  "a pod without labels, and a rule for a label",
-			rules: []config.PodFilterRule{{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu}},
-			pod:   st.MakePod().Name("pod").Obj(),
-		},
-		{
-			name:  "a pod without labels, and a rule for the absence of a label's value",
-			rules: []config.PodFilterRule{{Name: "only-tests", Action: config.FilterDeny, PodSelector: notTesting}},
-			pod:   st.MakePod().Name("pod").Obj(),
-			want:  `pod(s) were denied by rule "only-tests" of PodFilter`,
-		},
-		{
-			name:  "an empty selector matches every pod",
-			rules: []config.PodFilterRule{{Name: "closed", Action: config.FilterDeny, PodSelector: &metav1.LabelSelector{}}},
-			pod:   st.MakePod().Name("pod").Obj(),
-			want:  `pod(s) were denied by rule "closed" of PodFilter`,
-		},
-		{
-			name: "all conditions of a rule must hold: name and label do, the namespace does not",
-			rules: []config.PodFilterRule{
-				{Name: "x", Action: config.FilterDeny, PodNames: []string{"pod"}, Namespaces: []string{"a"}, PodSelector: gpu},
-			},
-			pod: st.MakePod().Name("pod").Namespace("b").Label("gpu", "true").Obj(),
-		},
-		{
-			name: "all conditions of a rule must hold: namespace and label do, the name does not",
-			rules: []config.PodFilterRule{
-				{Name: "x", Action: config.FilterDeny, PodNames: []string{"pod"}, Namespaces: []string{"a"}, PodSelector: gpu},
-			},
-			pod: st.MakePod().Name("pod-1").Namespace("a").Label("gpu", "true").Obj(),
-		},
-		{
-			name: "an exception before the rule",
-			rules: []config.PodFilterRule{
-				{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team"}},
-				{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu},
-			},
-			defaultAction: config.FilterDeny,
-			pod:           st.MakePod().Name("pod").Namespace("team").Label("gpu", "true").Obj(),
-		},
-		{
-			name: "an exception after the rule comes too late",
-			rules: []config.PodFilterRule{
-				{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu},
-				{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team"}},
-			},
-			pod:  st.MakePod().Name("pod").Namespace("team").Label("gpu", "true").Obj(),
-			want: `pod(s) were denied by rule "no-gpu" of PodFilter`,
-		},
-		{
-			name:          "the default action denies what no rule matches",
-			rules:         []config.PodFilterRule{{Name: "team", Action: config.FilterAllow, Namespaces: []string{"team"}}},
-			defaultAction: config.FilterDeny,
-			pod:           st.MakePod().Name("pod").Namespace("other").Obj(),
-			want:          byDefault,
-		},
-		{
-			name:  "the default action allows what no rule matches",
-			rules: []config.PodFilterRule{{Name: "team", Action: config.FilterDeny, Namespaces: []string{"team"}}},
-			pod:   st.MakePod().Name("pod").Namespace("other").Obj(),
-		},
-	}
-	for _, tt := range tests {
+		{"all conditions of a rule hold", both, config.FilterAllow, pod("team-2", "pod", "true"), noGPU},
+		{"all but the name", both, config.FilterAllow, pod("team-2", "pod-1", "true"), ""},
+		{"all but the namespace", both, config.FilterAllow, pod("b", "pod", "true"), ""},
+		{"all but the label", both, config.FilterAllow, pod("team-2", "pod", "false"), ""},
+		{"an exception before the rule", both, config.FilterDeny, pod("team-1", "pod", "true"), ""},
+		{"an exception after the rule comes too late", exceptionLast, config.FilterAllow, pod("team-1", "pod", "true"), noGPU},
+		{"the default action denies what no rule matches", both, config.FilterDeny, pod("other", "pod", "true"), byDefault},
+		{"the default action allows what no rule matches", both, config.FilterAllow, pod("other", "pod", "true"), ""},
+	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.defaultAction == "" {
-				tt.defaultAction = config.FilterAllow
-			}
 			plugin := mustNew(t, "profile", &config.PodFilterArgs{Rules: tt.rules, DefaultAction: tt.defaultAction})
 			status := plugin.PreFilter(context.Background(), framework.NewCycleState(), tt.pod)
-			if tt.want == "" && !status.IsSuccess() {
-				t.Errorf("the pod is rejected: %v %q", status.Code(), status.Message())
-			}
-			if tt.want != "" && (status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != tt.want) {
-				t.Errorf("got %v %q, want %v %q", status.Code(), status.Message(), framework.UnschedulableAndUnresolvable, tt.want)
+			if status.Message() != tt.want || tt.want != "" && status.Code() != framework.UnschedulableAndUnresolvable {
+				t.Errorf("got %v %q, want %q", status.Code(), status.Message(), tt.want)
 			}
 		})
 	}
@@ -195,11 +97,7 @@ func TestPreFilterCountsRejections(t *testing.T) {
 		{"counted-1", "bad", 2}, {"counted-1", "good", 0}, {"counted-1", "defaultAction", 1},
 		{"counted-2", "bad", 1}, {"counted-2", "defaultAction", 0},
 	} {
-		got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(want.profile, want.rule))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != want.count {
+		if got := plugintest.MetricValue(t, rejections.WithLabelValues(want.profile, want.rule)); got != want.count {
 			t.Errorf("profile %s, rule %s: counted %g rejections, want %g", want.profile, want.rule, got, want.count)
 		}
 	}
@@ -212,8 +110,8 @@ func TestPreFilterDoesNotCountADryRun(t *testing.T) {
 	if status := plugin.PreFilter(context.Background(), state, st.MakePod().Name("bad").Obj()); status.IsSuccess() {
 		t.Error("the pod is not rejected")
 	}
-	if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues("what-if", "bad")); err != nil || got != 0 {
-		t.Errorf("counted %g rejections, %v; want none", got, err)
+	if got := plugintest.MetricValue(t, rejections.WithLabelValues("what-if", "bad")); got != 0 {
+		t.Errorf("counted %g rejections, want none", got)
 	}
 }
 
@@ -230,13 +128,9 @@ func BenchmarkPreFilter(b *testing.B) {
 	}
 	plugin := mustNew(b, "benchmark", args)
 	pod := st.MakePod().Name("web-1").Namespace("default").Label("app", "db").Obj()
-	b.ReportAllocs()
-	b.ResetTimer()
-	start := time.Now()
-	for i := 0; i < b.N; i++ {
+	plugintest.PerNode(b, nodes, func(int) {
 		if status := plugin.PreFilter(context.Background(), nil, pod); !status.IsSuccess() {
 			b.Fatal(status.Message())
 		}
-	}
-	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*nodes), "ns/node")
+	})
 }

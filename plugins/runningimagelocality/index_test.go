@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // counted is what runs, by image and by node.
@@ -49,7 +50,7 @@ func (x *index) content(t *testing.T) counted {
 
 // world lets things happen in the scheduler's cache.
 type world struct {
-	*cluster
+	*plugintest.Cluster
 	random *rand.Rand
 	pods   map[string]*v1.Pod
 	nodes  map[string]*v1.Node
@@ -96,24 +97,24 @@ func (w *world) step() {
 	case 0, 1, 2, 3:
 		if pod == nil {
 			w.pods[name] = w.pod(name, w.one("n1", "n2", "n3", "gone"))
-			w.must(w.cache.AddPod(w.pods[name]))
+			w.Must(w.AddPod(w.pods[name]))
 		} else {
 			w.pods[name] = w.pod(name, pod.Spec.NodeName)
-			w.must(w.cache.UpdatePod(pod, w.pods[name]))
+			w.Must(w.UpdatePod(pod, w.pods[name]))
 		}
 		w.events = append(w.events, fmt.Sprintf("pod %s is on %q, %s", name, w.pods[name].Spec.NodeName, w.pods[name].Status.Phase))
 	case 4:
 		if pod != nil {
 			delete(w.pods, name)
-			w.must(w.cache.RemovePod(pod))
+			w.Must(w.RemovePod(pod))
 			w.events = append(w.events, fmt.Sprintf("pod %s is deleted", name))
 		}
 	case 5, 6:
 		node := nodeOf(w.one("n1", "n2", "n3"), nil)
 		if old := w.nodes[node.Name]; old != nil {
-			w.cache.UpdateNode(old, node)
+			w.UpdateNode(old, node)
 		} else {
-			w.cache.AddNode(node)
+			w.AddNode(node)
 		}
 		w.nodes[node.Name] = node
 		w.events = append(w.events, "node "+node.Name)
@@ -121,7 +122,7 @@ func (w *world) step() {
 		name := w.one("n1", "n2", "n3")
 		if node := w.nodes[name]; node != nil {
 			delete(w.nodes, name)
-			w.must(w.cache.RemoveNode(node))
+			w.Must(w.RemoveNode(node))
 			w.events = append(w.events, "node "+name+" is deleted")
 		}
 	}
@@ -175,11 +176,11 @@ var (
 // count of everything.
 func TestIndex(t *testing.T) {
 	for seed := int64(0); seed < 20; seed++ {
-		w := &world{cluster: newCluster(t), random: rand.New(rand.NewSource(seed)), pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}}
+		w := &world{Cluster: plugintest.NewCluster(t), random: rand.New(rand.NewSource(seed)), pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}}
 		x := newIndex(newNames(), false)
 		look := func() {
 			t.Helper()
-			w.must(x.follower.Follow(w, x))
+			w.Must(x.follower.Follow(w, x))
 			if want, got := w.recount(), x.content(t); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, after %q: the index holds\n%v\nwant\n%v", seed, w.events, got, want)
 			}
@@ -195,7 +196,7 @@ func TestIndex(t *testing.T) {
 			}
 		}
 		for _, pod := range w.pods {
-			w.must(w.cache.RemovePod(pod))
+			w.Must(w.RemovePod(pod))
 		}
 		w.pods = nil
 		look()

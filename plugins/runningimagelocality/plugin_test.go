@@ -7,88 +7,22 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"sync"
 	"testing"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
-
-// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last
-// look.
-type cluster struct {
-	t        testing.TB
-	cache    cache.Cache
-	snapshot *cache.Snapshot
-}
-
-func newCluster(t testing.TB, objects ...runtime.Object) *cluster {
-	t.Helper()
-	stop := make(chan struct{})
-	t.Cleanup(func() { close(stop) })
-	c := &cluster{t: t, cache: cache.New(time.Hour, stop), snapshot: cache.NewEmptySnapshot()}
-	c.add(objects...)
-	return c
-}
-
-// NodeInfos returns the lister of the nodes as they are now.
-func (c *cluster) NodeInfos() framework.NodeInfoLister {
-	if err := c.cache.UpdateSnapshot(c.snapshot); err != nil {
-		c.t.Error(err)
-	}
-	return c.snapshot.NodeInfos()
-}
-
-// add adds pods that have a node, and nodes.
-func (c *cluster) add(objects ...runtime.Object) {
-	c.t.Helper()
-	for _, object := range objects {
-		switch object := object.(type) {
-		case *v1.Node:
-			c.cache.AddNode(object)
-		case *v1.Pod:
-			c.must(c.cache.AddPod(object))
-		}
-	}
-}
-
-func (c *cluster) must(err error) {
-	c.t.Helper()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object, lister framework.SharedLister) (framework.Plugin, error) {
-	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithSnapshotSharedLister(lister))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
 
 func mustNew(t testing.TB, profile string, args *config.RunningImageLocalityArgs, lister framework.SharedLister) *RunningImageLocality {
 	t.Helper()
 	if args.Count == "" {
 		args.Count = config.CountImages
 	}
-	plugin, err := newPlugin(t, profile, args, lister)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*RunningImageLocality)
+	return plugintest.New(t, New, profile, args, lister).(*RunningImageLocality)
 }
 
 // running makes a pod that runs a container of each image.
@@ -314,15 +248,15 @@ func TestScore(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := newCluster(t)
+			c := plugintest.NewCluster(t)
 			for i := range tt.want {
-				c.add(nodeOf(fmt.Sprintf("n%d", i+1), nil))
+				c.Add(nodeOf(fmt.Sprintf("n%d", i+1), nil))
 			}
 			for _, node := range tt.nodes {
-				c.cache.UpdateNode(nil, node)
+				c.UpdateNode(nil, node)
 			}
 			for _, pod := range tt.pods {
-				c.add(pod)
+				c.Add(pod)
 			}
 			pl := mustNew(t, "profile", &tt.args, c)
 			if got := scoresOf(t, pl, tt.pod, len(tt.want), true); !reflect.DeepEqual(got, tt.want) {
@@ -337,24 +271,24 @@ func TestScore(t *testing.T) {
 
 // TestNormalizeScoreIgnoresOtherNodes scores only n1: what n2 runs is out of the pod's reach.
 func TestNormalizeScoreIgnoresOtherNodes(t *testing.T) {
-	c := newCluster(t, nodeOf("n1", map[string]int64{"small": 50}), nodeOf("n2", map[string]int64{"big": 1000}), running("p1", "n1", "small"))
+	c := plugintest.NewCluster(t, nodeOf("n1", map[string]int64{"small": 50}), nodeOf("n2", map[string]int64{"big": 1000}), running("p1", "n1", "small"))
 	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, c)
 	for _, when := range []string{"before", "after"} {
 		// 100 × 1/1 × 50/1000.
 		if got := scoresOf(t, pl, incoming("big", "small"), 1, true); !reflect.DeepEqual(got, []int64{5}) {
 			t.Errorf("%s big runs elsewhere the scores are %v, want 5", when, got)
 		}
-		c.add(running("p2-"+when, "n2", "big"))
+		c.Add(running("p2-"+when, "n2", "big"))
 	}
 }
 
 // TestScoreOfAMatchIsAtLeast1 has an image on one node of 200: 100 × 1/200 is half a point.
 func TestScoreOfAMatchIsAtLeast1(t *testing.T) {
-	c := newCluster(t)
+	c := plugintest.NewCluster(t)
 	for i := 1; i <= 200; i++ {
-		c.add(nodeOf(fmt.Sprintf("n%d", i), nil))
+		c.Add(nodeOf(fmt.Sprintf("n%d", i), nil))
 	}
-	c.add(running("p1", "n1", "app"))
+	c.Add(running("p1", "n1", "app"))
 	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SpreadWeight: 100}, c)
 	if got := scoresOf(t, pl, incoming("app"), 2, true); !reflect.DeepEqual(got, []int64{1, 0}) {
 		t.Errorf("got the scores %v, want 1 and 0", got)
@@ -365,16 +299,16 @@ func TestScoreOfAMatchIsAtLeast1(t *testing.T) {
 func TestScoreWithoutASize(t *testing.T) {
 	claims := nodeOf("n1", nil)
 	claims.Status.Images = []v1.ContainerImage{{Names: []string{"app"}, SizeBytes: math.MaxInt64}}
-	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, newCluster(t, claims, running("p1", "n1", "app")))
+	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, plugintest.NewCluster(t, claims, running("p1", "n1", "app")))
 	if got := scoresOf(t, pl, incoming("app"), 2, true); !reflect.DeepEqual(got, []int64{100, 0}) {
 		t.Errorf("got the scores %v, want 100 and 0", got)
 	}
 }
 
 func TestScoreIsBounded(t *testing.T) {
-	c := newCluster(t, nodeOf("n1", nil))
+	c := plugintest.NewCluster(t, nodeOf("n1", nil))
 	for i := 0; i < 3000; i++ {
-		c.add(running(fmt.Sprintf("p%d", i), "n1", "app"))
+		c.Add(running(fmt.Sprintf("p%d", i), "n1", "app"))
 	}
 	pl, state := mustNew(t, "profile", &config.RunningImageLocalityArgs{Count: config.CountContainers}, c), framework.NewCycleState()
 	if got, _ := pl.Score(context.Background(), state, incoming("app"), "n1"); got != math.MaxInt32 {
@@ -384,25 +318,25 @@ func TestScoreIsBounded(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	gone := running("p1", "n1", "app", "sidecar")
-	c := newCluster(t, nodeOf("n1", nil), nodeOf("n2", nil), gone, running("p2", "n2", "app"))
+	c := plugintest.NewCluster(t, nodeOf("n1", nil), nodeOf("n2", nil), gone, running("p2", "n2", "app"))
 	pl := mustNew(t, "counted", &config.RunningImageLocalityArgs{}, c)
 	for _, pod := range []*v1.Pod{incoming("app"), incoming("other"), incoming("other", "sidecar")} {
 		scoresOf(t, pl, pod, 2, true)
 		scoresOf(t, pl, pod, 2, false)
 	}
 	for result, want := range map[string]float64{"match": 4, "no_match": 2} {
-		if got, err := testutil.GetCounterMetricValue(attempts.WithLabelValues("counted", result)); err != nil || got != want {
-			t.Errorf("%g attempts with %s, %v, want %g", got, result, err, want)
+		if got := plugintest.MetricValue(t, attempts.WithLabelValues("counted", result)); got != want {
+			t.Errorf("%g attempts with %s, want %g", got, result, want)
 		}
 	}
 	images := func(want float64) {
 		t.Helper()
-		if got, err := testutil.GetGaugeMetricValue(runningImages.WithLabelValues("counted")); err != nil || got != want {
-			t.Errorf("%g images run, %v, want %g", got, err, want)
+		if got := plugintest.MetricValue(t, runningImages.WithLabelValues("counted")); got != want {
+			t.Errorf("%g images run, want %g", got, want)
 		}
 	}
 	images(2)
-	c.must(c.cache.RemovePod(gone))
+	c.Must(c.RemovePod(gone))
 	scoresOf(t, pl, incoming("app"), 2, true)
 	images(1)
 }
@@ -410,29 +344,23 @@ func TestMetrics(t *testing.T) {
 // TestScoreInParallel lets 16 workers score the nodes of one cycle without a PreScore: one of them looks, and all see
 // the same.
 func TestScoreInParallel(t *testing.T) {
-	c := newCluster(t, nodeOf("n1", nil))
+	c := plugintest.NewCluster(t, nodeOf("n1", nil))
 	pl := mustNew(t, "parallel", &config.RunningImageLocalityArgs{Count: config.CountContainers}, c)
 	for cycle := int64(1); cycle <= 50; cycle++ {
-		c.add(running(fmt.Sprintf("p%d", cycle), "n1", "app"))
+		c.Add(running(fmt.Sprintf("p%d", cycle), "n1", "app"))
 		state, pod := framework.NewCycleState(), incoming("app")
 		scores := make([]int64, 16)
-		var workers sync.WaitGroup
-		for worker := range scores {
-			workers.Add(1)
-			go func(worker int) {
-				defer workers.Done()
-				scores[worker], _ = pl.Score(context.Background(), state, pod, "n1")
-			}(worker)
-		}
-		workers.Wait()
+		plugintest.InParallel(len(scores), func(worker int) {
+			scores[worker], _ = pl.Score(context.Background(), state, pod, "n1")
+		})
 		for worker, score := range scores {
 			if score != cycle*fullWorth {
 				t.Fatalf("cycle %d: worker %d saw %d, want %d", cycle, worker, score, cycle*fullWorth)
 			}
 		}
 	}
-	if got, err := testutil.GetCounterMetricValue(attempts.WithLabelValues("parallel", "match")); err != nil || got != 50 {
-		t.Errorf("%g attempts are counted, %v, want 50", got, err)
+	if got := plugintest.MetricValue(t, attempts.WithLabelValues("parallel", "match")); got != 50 {
+		t.Errorf("%g attempts are counted, want 50", got)
 	}
 }
 
@@ -441,19 +369,19 @@ const benchmarkNodes, benchmarkScored = 5000, 500
 
 // large makes a cluster of 5,000 nodes with 20 pods each. Each of share nodes runs the image app; each node runs the
 // image sidecar, if all run app.
-func large(t testing.TB, share int) *cluster {
-	c := newCluster(t)
+func large(t testing.TB, share int) *plugintest.Cluster {
+	c := plugintest.NewCluster(t)
 	for i := 0; i < benchmarkNodes; i++ {
 		name := fmt.Sprintf("node-%04d", i)
-		c.add(nodeOf(name, map[string]int64{"app": 100}))
+		c.Add(nodeOf(name, map[string]int64{"app": 100}))
 		for n := 0; n < 18; n++ {
-			c.add(running(fmt.Sprintf("%s-%d", name, n), name, fmt.Sprintf("service-%d", (i+n)%100)))
+			c.Add(running(fmt.Sprintf("%s-%d", name, n), name, fmt.Sprintf("service-%d", (i+n)%100)))
 		}
 		if share > 0 && i%share == 0 {
-			c.add(running(name+"-app", name, "app"))
+			c.Add(running(name+"-app", name, "app"))
 		}
 		if share == 1 {
-			c.add(running(name+"-agent", name, "sidecar"))
+			c.Add(running(name+"-agent", name, "sidecar"))
 		}
 	}
 	return c
@@ -469,42 +397,35 @@ func TestScoreAllocatesLittle(t *testing.T) {
 	}
 	changing, state := running("changing", "node-0001", "app"), framework.NewCycleState()
 	pl.PreScore(ctx, state, pod, nil)
-	c.add(changing)
-	c.must(c.cache.UpdateSnapshot(c.snapshot))
-	all, err := c.snapshot.NodeInfos().List()
-	c.must(err)
+	c.Add(changing)
+	all := c.All()
 	update := func() {
 		// The pod comes as another object, as with each news of its kubelet.
-		c.must(all[1].RemovePod(changing))
+		c.Must(all[1].RemovePod(changing))
 		changing = changing.DeepCopy()
 		all[1].AddPod(changing)
-		_, err := pl.index.match(c.snapshot, pod, pl.valuation)
-		c.must(err)
+		_, err := pl.index.match(c.Snapshot, pod, pl.valuation)
+		c.Must(err)
 	}
 	update()
-	if allocations := testing.AllocsPerRun(100, update); allocations > 10 {
-		t.Errorf("PreScore allocates %g times at %d nodes, of which one changed; want at most 10", allocations, benchmarkNodes)
-	}
+	plugintest.ExpectAllocations(t, "PreScore after one node of all changed", 10, update)
 	pl.PreScore(ctx, state, pod, nil)
-	if allocations := testing.AllocsPerRun(100, func() {
+	plugintest.ExpectAllocations(t, "Score and NormalizeScore", 0, func() {
 		for i := range scores {
 			scores[i].Score, _ = pl.Score(ctx, state, pod, scores[i].Name)
 		}
 		pl.NormalizeScore(ctx, state, pod, scores)
-	}); allocations != 0 {
-		t.Errorf("Score and NormalizeScore allocate %g times, want none", allocations)
-	}
+	})
 }
 
 // forEachBenchmark runs a benchmark with an image that none, one in ten and all of the nodes run, and a pod that has it
 // beside an image that none runs and, as a second, one that all run.
-func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocality, c *cluster, pod *v1.Pod)) {
+func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocality, c *plugintest.Cluster, pod *v1.Pod)) {
 	for share, nodes := range map[int]int{0: 0, 10: benchmarkNodes / 10, 1: benchmarkNodes} {
 		c := large(b, share)
 		pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50}, c)
 		pl.PreScore(context.Background(), framework.NewCycleState(), incoming(), nil)
 		b.Run(fmt.Sprintf("%d nodes run the image", nodes), func(b *testing.B) {
-			b.ReportAllocs()
 			run(b, pl, c, incoming("app", "sidecar", "new"))
 		})
 	}
@@ -513,39 +434,32 @@ func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocal
 // BenchmarkPreScore is one call for each pod, after one node got a pod and one lost a pod; its cost is divided by all
 // nodes.
 func BenchmarkPreScore(b *testing.B) {
-	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, c *cluster, pod *v1.Pod) {
+	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, c *plugintest.Cluster, pod *v1.Pod) {
 		state := framework.NewCycleState()
-		all, err := c.NodeInfos().List()
-		c.must(err)
-		b.ResetTimer()
-		start := time.Now()
-		for i := 0; i < b.N; i++ {
+		all := c.All()
+		plugintest.PerNode(b, benchmarkNodes, func(i int) {
 			all[i%benchmarkNodes].Generation = -int64(i) - 1
 			all[(i+100)%benchmarkNodes].Generation = -int64(i) - int64(b.N) - 1
 			pl.PreScore(context.Background(), state, pod, nil)
-		}
-		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
+		})
 	})
 }
 
 // BenchmarkScore is Score and NormalizeScore for the nodes that are scored.
 func BenchmarkScore(b *testing.B) {
-	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, _ *cluster, pod *v1.Pod) {
+	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, _ *plugintest.Cluster, pod *v1.Pod) {
 		state, list := framework.NewCycleState(), make(framework.NodeScoreList, benchmarkScored)
 		names := make([]string, benchmarkScored)
 		for i := range names {
 			names[i] = fmt.Sprintf("node-%04d", i)
 		}
 		pl.PreScore(context.Background(), state, pod, nil)
-		b.ResetTimer()
-		start := time.Now()
-		for i := 0; i < b.N; i++ {
+		plugintest.PerNode(b, benchmarkScored, func(int) {
 			for n := range list {
 				score, _ := pl.Score(context.Background(), state, pod, names[n])
 				list[n] = framework.NodeScore{Name: names[n], Score: score}
 			}
 			pl.NormalizeScore(context.Background(), state, pod, list)
-		}
-		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
+		})
 	})
 }

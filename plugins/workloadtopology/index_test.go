@@ -11,7 +11,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/fake"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
@@ -32,35 +34,20 @@ func newArgs() *config.WorkloadTopologyArgs {
 }
 
 // cluster is a snapshot whose nodes and pods a test changes.
-type cluster struct {
-	framework.NodeInfoLister
-	all []*framework.NodeInfo
-}
+type cluster struct{ all []*framework.NodeInfo }
 
-func (c *cluster) NodeInfos() framework.NodeInfoLister  { return c }
-func (c *cluster) List() ([]*framework.NodeInfo, error) { return c.all, nil }
-
-func (c *cluster) Get(name string) (*framework.NodeInfo, error) {
-	for _, nodeInfo := range c.all {
-		if nodeInfo.Node().Name == name {
-			return nodeInfo, nil
-		}
-	}
-	return nil, fmt.Errorf("no node %s", name)
-}
+func (c *cluster) NodeInfos() framework.NodeInfoLister { return fake.NodeInfoLister(c.all) }
 
 func newCluster(nodes ...*v1.Node) *cluster {
 	c := &cluster{}
 	for _, node := range nodes {
-		info := framework.NewNodeInfo()
-		info.SetNode(node)
-		c.all = append(c.all, info)
+		c.all = append(c.all, plugintest.NodeInfo(node))
 	}
 	return c
 }
 
 func (c *cluster) node(name string) *framework.NodeInfo {
-	nodeInfo, err := c.Get(name)
+	nodeInfo, err := c.NodeInfos().Get(name)
 	if err != nil {
 		panic(err)
 	}
@@ -194,9 +181,8 @@ func (c *cluster) change(t *testing.T, random *rand.Rand, step int) {
 	pick := func(values ...string) string { return values[random.Intn(len(values))] }
 	what := random.Intn(12)
 	if len(c.all) < 3 || what == 0 {
-		info := framework.NewNodeInfo()
-		info.SetNode(newNode(fmt.Sprintf("node-%d-%d", step, len(c.all)), pick("", "a", "b"), pick("", "r", "s")))
-		c.all = append(c.all, info)
+		node := newNode(fmt.Sprintf("node-%d-%d", step, len(c.all)), pick("", "a", "b"), pick("", "r", "s"))
+		c.all = append(c.all, plugintest.NodeInfo(node))
 		return
 	}
 	i := random.Intn(len(c.all))

@@ -8,41 +8,23 @@ import (
 	"math/rand"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/component-base/metrics/testutil"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
 )
 
-// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object, c *cluster) (framework.Plugin, error) {
+func mustNew(t testing.TB, args runtime.Object, lister framework.SharedLister) *WorkloadTopology {
 	t.Helper()
-	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithSnapshotSharedLister(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return New(args, handle)
-}
-
-func mustNew(t testing.TB, args runtime.Object, c *cluster) *WorkloadTopology {
-	t.Helper()
-	plugin, err := newPlugin(t, t.Name(), args, c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plugin.(*WorkloadTopology)
+	return plugintest.New(t, New, t.Name(), args, lister).(*WorkloadTopology)
 }
 
 // zones are three nodes in zone a, of which two in one rack, and one each in zones b, of the same region, and far.
@@ -231,26 +213,15 @@ func ofJob(name, job string) *v1.Pod {
 }
 
 // filter runs Filter for a pod on each node, and returns the reasons of those that are rejected.
-func filter(t *testing.T, pl *WorkloadTopology, state *framework.CycleState, c *cluster, pod *v1.Pod) map[string]string {
-	t.Helper()
-	rejected := make(map[string]string)
-	for _, nodeInfo := range c.all {
-		if status := pl.Filter(context.Background(), state, pod, nodeInfo); !status.IsSuccess() {
-			rejected[nodeInfo.Node().Name] = fmt.Sprintf("%v: %s", status.Code(), status.Message())
-		}
-	}
-	return rejected
+func filter(pl *WorkloadTopology, state *framework.CycleState, c *cluster, pod *v1.Pod) map[string]string {
+	return rejected(c, func(nodeInfo *framework.NodeInfo) *framework.Status {
+		return pl.Filter(context.Background(), state, pod, nodeInfo)
+	})
 }
 
-// prepared says the same of a cycle to which nothing was added.
-func prepared(t *testing.T, pl *WorkloadTopology, state *framework.CycleState, c *cluster, pod *v1.Pod) map[string]string {
-	t.Helper()
+func rejected(c *cluster, filter func(*framework.NodeInfo) *framework.Status) map[string]string {
 	rejected := make(map[string]string)
-	filter := pl.PrepareFilter(state, pod)
 	for _, nodeInfo := range c.all {
-		if filter == nil {
-			break
-		}
 		if status := filter(nodeInfo); !status.IsSuccess() {
 			rejected[nodeInfo.Node().Name] = fmt.Sprintf("%v: %s", status.Code(), status.Message())
 		}
@@ -276,13 +247,12 @@ func TestMaxPerNode(t *testing.T) {
 	pl := mustNew(t, args, c)
 	pod := newPod("job", "jobmanager")
 	state := prefiltered(t, pl, pod)
-	rejected := filter(t, pl, state, c, pod)
-	if len(rejected) != 1 || rejected["a1"] != "Unschedulable: "+reasonMaxPerNode {
-		t.Errorf("rejected: %v, want a1 alone", rejected)
+	want := map[string]string{"a1": "Unschedulable: " + reasonMaxPerNode}
+	if got := filter(pl, state, c, pod); !reflect.DeepEqual(got, want) {
+		t.Errorf("rejected: %v, want %v", got, want)
 	}
-
-	if got := prepared(t, pl, state, c, pod); !reflect.DeepEqual(got, rejected) {
-		t.Errorf("prepared, the filter rejects %v, and else %v", got, rejected)
+	if got := rejected(c, pl.PrepareFilter(state, pod)); !reflect.DeepEqual(got, want) {
+		t.Errorf("prepared, the filter rejects %v, want %v", got, want)
 	}
 
 	// Preemption tries how it would be without a pod, and puts it back.
@@ -291,20 +261,20 @@ func TestMaxPerNode(t *testing.T) {
 	if status := pl.RemovePod(context.Background(), tried, pod, victim, node); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	if got := filter(t, pl, tried, c, pod); len(got) != 0 {
+	if got := filter(pl, tried, c, pod); len(got) != 0 {
 		t.Errorf("without a pod of the group on a1 it is rejected: %v", got)
 	}
 	again := tried.Clone()
 	if status := pl.AddPod(context.Background(), tried, pod, victim, node); !status.IsSuccess() {
 		t.Fatal(status)
 	}
-	if got := filter(t, pl, tried, c, pod); len(got) != 1 {
+	if got := filter(pl, tried, c, pod); len(got) != 1 {
 		t.Errorf("with the pod back on a1 rejected are %v, want a1", got)
 	}
-	if got := filter(t, pl, again, c, pod); len(got) != 0 {
+	if got := filter(pl, again, c, pod); len(got) != 0 {
 		t.Errorf("a copy of the state sees what is done to the other: %v", got)
 	}
-	if got := filter(t, pl, state, c, pod); len(got) != 1 {
+	if got := filter(pl, state, c, pod); len(got) != 1 {
 		t.Errorf("the cycle itself sees what is tried: %v", got)
 	}
 
@@ -314,12 +284,12 @@ func TestMaxPerNode(t *testing.T) {
 		if status := pl.RemovePod(context.Background(), tried, pod, framework.NewPodInfo(other), node); !status.IsSuccess() {
 			t.Fatal(status)
 		}
-		if got := filter(t, pl, tried, c, pod); len(got) != 1 {
+		if got := filter(pl, tried, c, pod); len(got) != 1 {
 			t.Errorf("without %s rejected are %v, want a1", other.Name, got)
 		}
 	}
 
-	if got := filter(t, pl, prefiltered(t, pl, newPod("", "")), c, newPod("", "")); len(got) != 0 {
+	if got := filter(pl, prefiltered(t, pl, newPod("", "")), c, newPod("", "")); len(got) != 0 {
 		t.Errorf("a pod without a group is rejected: %v", got)
 	}
 }
@@ -344,20 +314,13 @@ func TestScoreInParallel(t *testing.T) {
 			want map[string]int64
 		}{{"one", map[string]int64{"a1": 100, "b1": 50}}, {"two", map[string]int64{"a1": 50, "b1": 100}}} {
 			pod, state := newPod(tt.app, "x"), framework.NewCycleState()
-			var wait sync.WaitGroup
-			for worker := 0; worker < 8; worker++ {
+			plugintest.InParallel(8, func(int) {
 				for name, want := range tt.want {
-					name, want := name, want
-					wait.Add(1)
-					go func() {
-						defer wait.Done()
-						if got, status := pl.Score(context.Background(), state, pod, name); got != want || !status.IsSuccess() {
-							t.Errorf("%s scores %d on %s, want %d: %v", tt.app, got, name, want, status)
-						}
-					}()
+					if got, status := pl.Score(context.Background(), state, pod, name); got != want || !status.IsSuccess() {
+						t.Errorf("%s scores %d on %s, want %d: %v", tt.app, got, name, want, status)
+					}
 				}
-			}
-			wait.Wait()
+			})
 		}
 	}
 }
@@ -375,8 +338,8 @@ func TestAttemptsAreCounted(t *testing.T) {
 		t.Fatal(status)
 	}
 	for result, want := range map[string]float64{"peers": 1, "no_peers": 1, "not_concerned": 1} {
-		if got, err := testutil.GetCounterMetricValue(attempts.WithLabelValues(t.Name(), result)); err != nil || got != want {
-			t.Errorf("counted %g attempts with %s, want %g: %v", got, result, want, err)
+		if got := plugintest.MetricValue(t, attempts.WithLabelValues(t.Name(), result)); got != want {
+			t.Errorf("counted %g attempts with %s, want %g", got, result, want)
 		}
 	}
 }
@@ -427,25 +390,14 @@ func BenchmarkCycle(b *testing.B) {
 		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) {
 			c, random := newCluster(), rand.New(rand.NewSource(1))
 			for i := 0; i < nodes; i++ {
-				info := framework.NewNodeInfo()
-				info.SetNode(newNode(fmt.Sprintf("node-%d", i), fmt.Sprintf("zone-%d", i%3), "region"))
-				c.all = append(c.all, info)
+				c.all = append(c.all, plugintest.NodeInfo(newNode(fmt.Sprintf("node-%d", i), fmt.Sprintf("zone-%d", i%3), "region")))
 			}
 			for i := 0; i < size; i++ {
 				name := fmt.Sprintf("pod-%d", i)
 				c.all[random.Intn(nodes)].AddPod(st.MakePod().Namespace("default").Name(name).UID(name).Label("app", "job").Label("component", "x").Obj())
 			}
 			telling := &tellingCluster{cluster: c}
-			handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: "benchmark"},
-				frameworkruntime.WithSnapshotSharedLister(telling))
-			if err != nil {
-				b.Fatal(err)
-			}
-			plugin, err := New(newArgs(), handle)
-			if err != nil {
-				b.Fatal(err)
-			}
-			pl := plugin.(*WorkloadTopology)
+			pl := mustNew(b, newArgs(), telling)
 			var spent time.Duration
 			scores := make(framework.NodeScoreList, scored)
 			b.ReportAllocs()

@@ -127,11 +127,9 @@ type ChaosArgs struct {
 
 	Namespaces               []string
 	Seed                     int64
-	DryRun                   bool
 	RejectPercent            int32
 	MaxConsecutiveRejections int32
 	RandomScore              bool
-	MaxPermitDelay           metav1.Duration
 	RandomBindPercent        int32
 }
 

@@ -35,7 +35,6 @@ func (in *ChaosArgs) DeepCopyInto(out *ChaosArgs) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	out.MaxPermitDelay = in.MaxPermitDelay
 	return
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/metrics/testutil"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // resetMetrics removes the values of other tests.
@@ -120,8 +121,8 @@ func TestMetricsClockSetBack(t *testing.T) {
 		if got := w.state().FreshNodes; got != step.fresh {
 			t.Errorf("%v: %d nodes are fresh, want %d", step.now, got, step.fresh)
 		}
-		if value, err := testutil.GetGaugeMetricValue(nodeStates.WithLabelValues("0", "cpu", step.state)); err != nil || value != 1 {
-			t.Errorf("%v: %v nodes are %s (%v), want 1", step.now, value, step.state, err)
+		if value := plugintest.MetricValue(t, nodeStates.WithLabelValues("0", "cpu", step.state)); value != 1 {
+			t.Errorf("%v: %v nodes are %s, want 1", step.now, value, step.state)
 		}
 	}
 }
@@ -132,7 +133,7 @@ func TestMetricsWithoutAnswer(t *testing.T) {
 	w := newMeasuredWorld(t, spec("cpu"), makeNodes(3)...)
 	w.fail(errDown)
 	expectMetrics(t, "refresh_total failure 1", "nodes cpu query_failed 3")
-	if value, err := testutil.GetGaugeMetricValue(nodeStates.WithLabelValues("0", "cpu", "fresh")); err != nil || value != 0 {
-		t.Errorf("%v nodes are fresh (%v), want 0", value, err)
+	if value := plugintest.MetricValue(t, nodeStates.WithLabelValues("0", "cpu", "fresh")); value != 0 {
+		t.Errorf("%v nodes are fresh, want 0", value)
 	}
 }

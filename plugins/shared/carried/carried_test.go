@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -45,13 +46,6 @@ func serving(t *testing.T, path, text string, status int) *restclient.Config {
 	return &restclient.Config{Host: server.URL}
 }
 
-type handle struct {
-	framework.Handle
-	config *restclient.Config
-}
-
-func (h handle) KubeConfig() *restclient.Config { return h.config }
-
 type made struct{}
 
 func (made) Name() string { return "Gang" }
@@ -78,7 +72,7 @@ func TestPluginIsMadeWhereTheClusterHasItsCRDs(t *testing.T) {
 			if err := AddTo(registry); err != nil {
 				t.Fatal(err)
 			}
-			plugin, err := registry["Gang"](nil, handle{config: tt.config})
+			plugin, err := registry["Gang"](nil, plugintest.Handle(t, "profile", frameworkruntime.WithKubeConfig(tt.config)))
 			if tt.want == "" {
 				if err != nil || plugin == nil {
 					t.Errorf("made %v, %v", plugin, err)

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -137,9 +138,7 @@ func TestFollow(t *testing.T) {
 func change(t *testing.T, s *snapshot, random *rand.Rand, step int) {
 	what := random.Intn(12)
 	if len(s.all) == 0 || what == 0 {
-		info := framework.NewNodeInfo()
-		info.SetNode(st.MakeNode().Name(fmt.Sprintf("node-%d-%d", step, len(s.all))).Obj())
-		s.all = append(s.all, info)
+		s.all = append(s.all, plugintest.NodeInfo(st.MakeNode().Name(fmt.Sprintf("node-%d-%d", step, len(s.all))).Obj()))
 		return
 	}
 	i := random.Intn(len(s.all))
@@ -150,9 +149,7 @@ func change(t *testing.T, s *snapshot, random *rand.Rand, step int) {
 	case what == 2: // another object of the node
 		info.SetNode(info.Node().DeepCopy())
 	case what == 3: // a node that goes and comes again between two looks
-		again := framework.NewNodeInfo()
-		again.SetNode(info.Node().DeepCopy())
-		s.all[i] = again
+		s.all[i] = plugintest.NodeInfo(info.Node().DeepCopy())
 	case what < 6 && len(info.Pods) > 0:
 		if err := info.RemovePod(info.Pods[random.Intn(len(info.Pods))].Pod); err != nil {
 			t.Fatal(err)
@@ -170,10 +167,8 @@ func change(t *testing.T, s *snapshot, random *rand.Rand, step int) {
 }
 
 func TestFollowUsesTheListOfChanges(t *testing.T) {
-	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("node").Obj())
-	other := framework.NewNodeInfo()
-	other.SetNode(st.MakeNode().Name("other").Obj())
+	node := plugintest.NodeInfo(st.MakeNode().Name("node").Obj())
+	other := plugintest.NodeInfo(st.MakeNode().Name("other").Obj())
 	s := &telling{snapshot: snapshot{all: []*framework.NodeInfo{node, other}}, now: 7}
 	o, f := newTold(t), &Follower{}
 	follow := func() {
@@ -205,8 +200,7 @@ func TestFollowAfterAnError(t *testing.T) {
 	if err := f.Follow(s, newTold(t)); err == nil {
 		t.Fatal("no error")
 	}
-	node := framework.NewNodeInfo()
-	node.SetNode(st.MakeNode().Name("node").Obj())
+	node := plugintest.NodeInfo(st.MakeNode().Name("node").Obj())
 	s.err, s.all = nil, []*framework.NodeInfo{node}
 	o := newTold(t)
 	if err := f.Follow(s, o); err != nil {
@@ -230,9 +224,8 @@ func (s *updating) OnUpdate(call func()) { s.calls = append(s.calls, call) }
 func TestFollowsLargeChangesByItself(t *testing.T) {
 	s, f, o := &updating{}, &Follower{}, newTold(t)
 	for i := 0; i < 2*mostBehind; i++ {
-		node := framework.NewNodeInfo(st.MakePod().Name("pod").UID(fmt.Sprint(i)).Obj())
-		node.SetNode(st.MakeNode().Name(fmt.Sprint("node-", i)).Obj())
-		s.all = append(s.all, node)
+		pod := st.MakePod().Name("pod").UID(fmt.Sprint(i)).Obj()
+		s.all = append(s.all, plugintest.NodeInfo(st.MakeNode().Name(fmt.Sprint("node-", i)).Obj(), pod))
 	}
 	for i := 0; i < 2; i++ {
 		if err := f.Follow(s, o); err != nil || len(s.calls) != 1 {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filterrule is shared by plugins that reject by rules: it matches names, and returns and counts verdicts.
+// Package filterrule is shared by plugins that reject by rules: it matches objects, and returns and counts verdicts.
 package filterrule
 
 import (
 	"path"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
@@ -24,6 +26,26 @@ func MatchesAny(patterns []string, name string) bool {
 		}
 	}
 	return len(patterns) == 0
+}
+
+// Condition is a condition of a rule on pods or nodes, by names and labels.
+type Condition struct {
+	patterns []string
+	selector labels.Selector // nil if any labels match
+}
+
+// NewCondition returns a condition on a name, or a namespace, as of MatchesAny, and on labels if there is a selector.
+func NewCondition(patterns []string, selector *metav1.LabelSelector) (c Condition, err error) {
+	c.patterns = patterns
+	if selector != nil {
+		c.selector, err = metav1.LabelSelectorAsSelector(selector)
+	}
+	return c, err
+}
+
+// Matches reports whether the condition is met.
+func (c *Condition) Matches(name string, set labels.Set) bool {
+	return MatchesAny(c.patterns, name) && (c.selector == nil || c.selector.Matches(set))
 }
 
 // Verdict is the result of a rule: pass, or a counted rejection with a reason.

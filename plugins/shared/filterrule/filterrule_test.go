@@ -5,7 +5,10 @@ package filterrule
 import (
 	"fmt"
 	"testing"
-	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 func TestMatchesAny(t *testing.T) {
@@ -43,11 +46,39 @@ func TestMatchesAny(t *testing.T) {
 	}
 }
 
+func TestCondition(t *testing.T) {
+	gpu := &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}
+	notTesting := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: "stage", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"testing"}},
+	}}
+	for _, tt := range []struct {
+		what     string
+		patterns []string
+		selector *metav1.LabelSelector
+		name     string
+		labels   labels.Set
+		want     bool
+	}{
+		{"a name", []string{"web-*", "*-canary-?"}, nil, "db-canary-1", nil, true},
+		{"another name", []string{"*-canary-?"}, nil, "db-canary-10", nil, false},
+		{"a label", nil, gpu, "a", labels.Set{"gpu": "true"}, true},
+		{"no labels, and a condition on one", nil, gpu, "a", nil, false},
+		{"no labels, and a condition on the absence of a value", nil, notTesting, "a", nil, true},
+		{"an empty selector", nil, &metav1.LabelSelector{}, "a", nil, true},
+		{"both", []string{"gpu-*"}, gpu, "gpu-1", labels.Set{"gpu": "true"}, true},
+		{"the label, but not the name", []string{"old-*"}, gpu, "gpu-1", labels.Set{"gpu": "true"}, false},
+		{"the name, but not the label", []string{"gpu-*"}, gpu, "gpu-1", labels.Set{"gpu": "false"}, false},
+	} {
+		c, err := NewCondition(tt.patterns, tt.selector)
+		if got := c.Matches(tt.name, tt.labels); err != nil || got != tt.want {
+			t.Errorf("%s: got %t, %v, want %t", tt.what, got, err, tt.want)
+		}
+	}
+}
+
 func TestMatchesAnyDoesNotAllocate(t *testing.T) {
 	patterns := []string{"db-*", "*-cache-[a-f]", "web"}
-	if allocations := testing.AllocsPerRun(100, func() { MatchesAny(patterns, "web-cache-10") }); allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
-	}
+	plugintest.ExpectAllocations(t, "MatchesAny", 0, func() { MatchesAny(patterns, "web-cache-10") })
 }
 
 // BenchmarkMatchesAny is for the names of 5,000 nodes, of which one in ten matches.
@@ -59,14 +90,11 @@ func BenchmarkMatchesAny(b *testing.B) {
 	for _, pattern := range []string{"node-0042", "gpu-*", "node-1*", "*-0?42", "*5"} {
 		patterns := []string{pattern}
 		b.Run(pattern, func(b *testing.B) {
-			b.ReportAllocs()
-			start := time.Now()
-			for i := 0; i < b.N; i++ {
+			plugintest.PerNode(b, len(names), func(int) {
 				for _, name := range names {
 					MatchesAny(patterns, name)
 				}
-			}
-			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(names)), "ns/node")
+			})
 		})
 	}
 }

@@ -4,11 +4,11 @@ package pseudorandom
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 func TestAttemptsCountOnePerCycle(t *testing.T) {
@@ -67,19 +67,7 @@ func TestAttemptsInParallel(t *testing.T) {
 	for cycle := int64(1); cycle <= cycles; cycle++ {
 		state := framework.NewCycleState()
 		var numbers [workers]int64
-		start := make(chan struct{})
-		var wait sync.WaitGroup
-		for worker := 0; worker < workers; worker++ {
-			worker := worker
-			wait.Add(1)
-			go func() {
-				defer wait.Done()
-				<-start
-				numbers[worker] = attempts.Of(state, "pod").Number
-			}()
-		}
-		close(start)
-		wait.Wait()
+		plugintest.InParallel(workers, func(worker int) { numbers[worker] = attempts.Of(state, "pod").Number })
 		for worker, number := range numbers {
 			if number != cycle {
 				t.Fatalf("worker %d sees attempt %d in cycle %d", worker, number, cycle)

@@ -191,23 +191,21 @@ func TestRepeatedSearches(t *testing.T) {
 func TestSummaries(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
-		attempt    func(r *Recorder, p *v1.Pod)
+		nodes      int
+		attempt    func(r *Recorder, p *v1.Pod, a *Attempt)
 	}{
-		{"PreFilter", "It is rejected before any node is evaluated: unbound claim.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"PreFilter", "It is rejected before any node is evaluated: unbound claim.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			a.RejectAll(rejectedBy("VolumeBinding", "unbound claim"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"a second search", "None of the 1 evaluated nodes fits; 1: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"a second search", "None of the 1 evaluated nodes fits; 1: Insufficient cpu.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			a.Reject("nominated", rejectedBy("Taints", "a taint"))
 			a.Searched(0)
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"preemption", "None of the 1 evaluated nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"preemption", "None of the 1 evaluated nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			nominated := podNamed("pod")
 			nominated.Status.NominatedNodeName = "x"
 			r.Sources.Pods = existing(nominated)
@@ -215,28 +213,24 @@ func TestSummaries(t *testing.T) {
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			r.Failed(p, &framework.FitError{})
 		}},
-		{"no nodes", "The cluster has no nodes.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 0)
+		{"no nodes", "The cluster has no nodes.", 0, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "", 0, 0, errors.New("no nodes available to schedule pods"))
 		}},
-		{"evaluated some", "None of the 30 evaluated nodes fits; 20: an extender left it out; 10: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"evaluated some", "None of the 30 evaluated nodes fits; 20: an extender left it out; 10: Insufficient cpu.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			a.Searched(20)
 			for i := 0; i < 10; i++ {
 				a.Reject(fmt.Sprint(i), rejectedBy("Fit", "Insufficient cpu"))
 			}
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"many reasons of an extender", "None of 20 nodes fits; 5: other reasons; 1: a; 1: b; 1: c; 1: d; … (11 more).", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 20)
+		{"many reasons of an extender", "None of 20 nodes fits; 5: other reasons; 1: a; 1: b; 1: c; 1: d; … (11 more).", 20, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			a.Searched(20)
 			for i := 0; i < 20; i++ {
 				a.Reject(fmt.Sprint(i), rejectedBy("", string(rune('a'+i))))
 			}
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"a rejection with many reasons", "None of 1 node fits; 1: " + strings.Repeat("x", bytesOfText-1) + ", … (1000 more).", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 1)
+		{"a rejection with many reasons", "None of 1 node fits; 1: " + strings.Repeat("x", bytesOfText-1) + ", … (1000 more).", 1, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			reasons := []string{strings.Repeat("x", bytesOfText-1)}
 			for i := 0; i < 1000; i++ {
 				reasons = append(reasons, "Insufficient something")
@@ -245,41 +239,35 @@ func TestSummaries(t *testing.T) {
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			equalBytes(t, r)
 		}},
-		{"a Permit plugin without a reason", "Node x was chosen, and then: no reason is given.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"a Permit plugin without a reason", "Node x was chosen, and then: no reason is given.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "x", 1, 1, nil)
 			r.Failed(p, errors.New(""))
 		}},
-		{"a long reason", "Node x was chosen, and then: " + strings.Repeat("x", bytesOfText) + "….", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"a long reason", "Node x was chosen, and then: " + strings.Repeat("x", bytesOfText) + "….", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "x", 1, 1, nil)
 			r.Failed(p, errors.New(strings.Repeat("x", 20<<20)))
 			equalBytes(t, r)
 		}},
-		{"a binding that took effect", "It is bound to node y.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"a binding that took effect", "It is bound to node y.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "y", 1, 1, nil)
 			r.Failed(p, errors.New("timeout"))
 			bound := podNamed("pod")
 			bound.Spec.NodeName = "y"
 			r.Sources.Pods = existing(bound)
 		}},
-		{"bound by somebody else", "It is bound to node z. The recorded attempts did not bind it.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"bound by somebody else", "It is bound to node z. The recorded attempts did not bind it.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			bound := podNamed("pod")
 			bound.Spec.NodeName = "z"
 			r.Sources.Pods = existing(bound)
 		}},
-		{"bound and deleted", "It was bound to node y, and has ended or no longer exists.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"bound and deleted", "It was bound to node y, and has ended or no longer exists.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "y", 1, 1, nil)
 			r.Bound(p)
 			r.Sources.Pods = existing()
 		}},
 		{"bound, deleted and created again", "It was bound to node y, and has ended or no longer exists. " +
-			"A newer pod of this name waits and has not been tried.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			"A newer pod of this name waits and has not been tried.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "y", 1, 1, nil)
 			r.Bound(p)
 			again := podNamed("pod")
@@ -287,16 +275,14 @@ func TestSummaries(t *testing.T) {
 			r.Sources.Pods = existing(again)
 		}},
 		{"deleted", "It no longer exists. Its last attempt: None of 1 node fits; 1: no. " +
-			"A newer pod of this name is bound to node z.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 1)
+			"A newer pod of this name is bound to node z.", 1, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			a.Reject("node", rejectedBy("Fit", "no"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			again := podNamed("pod")
 			again.UID, again.Spec.NodeName = "another", "z"
 			r.Sources.Pods = existing(again)
 		}},
-		{"a failed binding", "Node x was chosen, and then: binding rejected.", func(r *Recorder, p *v1.Pod) {
-			a := r.Begin(framework.NewCycleState(), p, "", 100)
+		{"a failed binding", "Node x was chosen, and then: binding rejected.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			r.End(a, p, "x", 1, 1, nil)
 			r.Failed(p, errors.New("binding rejected"))
 			r.Bound(p)
@@ -304,7 +290,7 @@ func TestSummaries(t *testing.T) {
 	} {
 		r := newRecorder(DefaultOptions)
 		p := podNamed("pod")
-		tt.attempt(r, p)
+		tt.attempt(r, p, r.Begin(framework.NewCycleState(), p, "", tt.nodes))
 		if got, _ := r.Get("default", "pod"); got.Summary != tt.want {
 			t.Errorf("%s: it says %q, want %q", tt.name, got.Summary, tt.want)
 		}

@@ -4,13 +4,13 @@ package waitingtime
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -36,15 +36,7 @@ func TestSeriesAreLimited(t *testing.T) {
 	for class := 0; class < maxClasses; class++ {
 		observe(class)
 	}
-	var created sync.WaitGroup
-	for i := 0; i < 1000; i++ {
-		created.Add(1)
-		go func(class int) {
-			defer created.Done()
-			observe(class)
-		}(maxClasses + i)
-	}
-	created.Wait()
+	plugintest.InParallel(1000, func(i int) { observe(maxClasses + i) })
 	observe(0)
 	h.observe("", time.Second)
 

@@ -47,7 +47,7 @@ var plugins = []struct {
 	factory frameworkruntime.PluginFactory
 	args    string
 }{
-	{chaos.Name, chaos.New, `{namespaces: [default], randomScore: true, maxPermitDelay: 1s, randomBindPercent: 10}`},
+	{chaos.Name, chaos.New, `{namespaces: [default], randomScore: true, randomBindPercent: 10}`},
 	// Each node holds the data "type", by its label disktype, and those with a pod of the application hold "app".
 	{datalocality.Name, datalocality.New, `{nodeLabelPrefix: disk, servers: [{datasetLabel: app}], requireWithin: topology.kubernetes.io/zone}`},
 	{extensionpointlogger.Name, extensionpointlogger.New, `{}`},

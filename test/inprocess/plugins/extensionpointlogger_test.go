@@ -3,7 +3,6 @@
 package plugins
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,64 +10,24 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// logged is the scheduler's log.
-type logged struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-// captureLog collects the log until the end of the test.
-func captureLog(t *testing.T) *logged {
-	l := &logged{}
-	klog.LogToStderr(false)
-	klog.SetOutput(l)
-	t.Cleanup(func() { klog.LogToStderr(true) })
-	return l
-}
-
-// Write takes a line from klog.
-func (l *logged) Write(line []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(line)
-}
-
-// call is a line of ExtensionPointLogger, by key.
-type call map[string]string
-
-// field is a key and value as klog writes them: numbers bare, everything else quoted.
-var field = regexp.MustCompile(` (\w+)=(?:"([^"]*)"|(\S+))`)
-
 // calls returns the plugin's lines so far.
-func (l *logged) calls() []call {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	var calls []call
-	for line := range strings.Lines(l.text.String()) {
-		if _, fields, found := strings.Cut(line, `] "Extension point called"`); found {
-			one := make(call)
-			for _, match := range field.FindAllStringSubmatch(fields, -1) {
-				one[match[1]] = match[2] + match[3]
-			}
-			calls = append(calls, one)
-		}
-	}
-	return calls
+func calls(t *testing.T, log *plugintest.Log) []map[string]string {
+	t.Helper()
+	return log.Lines(t, "Extension point called")
 }
 
 // counts counts lines by extension point.
-func counts(calls []call) map[string]int {
+func counts(calls []map[string]string) map[string]int {
 	n := make(map[string]int)
 	for _, one := range calls {
 		n[one["extensionPoint"]]++
@@ -77,8 +36,8 @@ func counts(calls []call) map[string]int {
 }
 
 // of returns the calls for a pod.
-func of(pod string, calls []call) []call {
-	return slices.DeleteFunc(slices.Clone(calls), func(one call) bool { return one["pod"] != pod })
+func of(pod string, calls []map[string]string) []map[string]string {
+	return slices.DeleteFunc(slices.Clone(calls), func(one map[string]string) bool { return one["pod"] != pod })
 }
 
 // everywhere enables the plugin at each extension point, before all others: multiPoint enables it, and listing it at a
@@ -152,7 +111,7 @@ func crowd(t *testing.T, config string) outcome {
 
 func TestPlacementsAreTheSameWithAndWithout(t *testing.T) {
 	without := crowd(t, "")
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	with := crowd(t, loggerConfiguration())
 	if !reflect.DeepEqual(with.Decisions, without.Decisions) {
 		for i := range without.Decisions {
@@ -182,7 +141,7 @@ func TestPlacementsAreTheSameWithAndWithout(t *testing.T) {
 	if failed < 10 || preempted < 3 || len(nodes) < 40 {
 		t.Errorf("%d failures, %d preempted, %d nodes used: the scenario is too poor", failed, preempted, len(nodes))
 	}
-	if seen := counts(log.calls()); seen["Filter"] < 10000 || seen["QueueSort"] == 0 || seen["RemovePod"] == 0 {
+	if seen := counts(calls(t, log)); seen["Filter"] < 10000 || seen["QueueSort"] == 0 || seen["RemovePod"] == 0 {
 		t.Errorf("the plugin was not at work: %v", seen)
 	}
 }
@@ -222,14 +181,14 @@ func smallCluster(t *testing.T, config string) {
 }
 
 // lastCalls waits for the calls after the end of the scenario: PostBind of three pods.
-func lastCalls(t *testing.T, log *logged, postBinds int) []call {
+func lastCalls(t *testing.T, log *plugintest.Log, postBinds int) []map[string]string {
 	t.Helper()
-	waitFor(t, fmt.Sprintf("%d PostBind", postBinds), func() bool { return counts(log.calls())["PostBind"] >= postBinds })
-	return log.calls()
+	plugintest.WaitFor(t, fmt.Sprintf("%d PostBind", postBinds), func() bool { return counts(calls(t, log))["PostBind"] >= postBinds })
+	return calls(t, log)
 }
 
 func TestEveryExtensionPointIsLoggedOncePerCall(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	smallCluster(t, loggerConfiguration())
 	calls := lastCalls(t, log, 3)
 
@@ -307,7 +266,7 @@ func plus(a, b map[string]int) map[string]int {
 }
 
 // checkFields checks that a line has exactly the fields of its extension point.
-func checkFields(t *testing.T, one call) {
+func checkFields(t *testing.T, one map[string]string) {
 	t.Helper()
 	keys := map[string][]string{
 		"QueueSort":      {"otherPod"},
@@ -340,7 +299,7 @@ func checkFields(t *testing.T, one call) {
 }
 
 func TestRedactLeavesNoName(t *testing.T) {
-	log := captureLog(t)
+	log := plugintest.CaptureLog(t)
 	smallCluster(t, loggerConfiguration())
 	plain := lastCalls(t, log, 3)
 	smallCluster(t, loggerConfiguration("redact: true"))
@@ -379,36 +338,4 @@ func TestRedactLeavesNoName(t *testing.T) {
 func without(n map[string]int, key string) map[string]int {
 	delete(n, key)
 	return n
-}
-
-func TestSamplingTakesAllOfAPodOrNothing(t *testing.T) {
-	log := captureLog(t)
-	smallCluster(t, loggerConfiguration())
-	all := lastCalls(t, log, 3)
-	before := len(all)
-	// At a rate of one half, these UIDs select some of the five pods, but not all.
-	smallCluster(t, loggerConfiguration("sampleRate: 0.5"))
-	var taken, left int
-	sampled := log.calls()[before:]
-	for _, name := range []string{"preemptor", "choosing", "pinned", "unbindable", "huge"} {
-		pod := "secret-namespace/secret-" + name
-		want := without(counts(of(pod, all)), "QueueSort")
-		expectPostBind := want["PostBind"] > 0 && len(of(pod, sampled)) > 0
-		waitFor(t, name+": PostBind", func() bool {
-			sampled = log.calls()[before:]
-			return !expectPostBind || counts(of(pod, sampled))["PostBind"] > 0
-		})
-		got := without(counts(of(pod, sampled)), "QueueSort")
-		switch {
-		case len(of(pod, sampled)) == 0:
-			left++
-		case reflect.DeepEqual(got, want):
-			taken++
-		default:
-			t.Errorf("%s: logged %v of %v", name, got, want)
-		}
-	}
-	if taken == 0 || left == 0 {
-		t.Errorf("%d pods taken, %d left: the scenario says nothing", taken, left)
-	}
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
@@ -98,7 +99,7 @@ func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, load
 			s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil)
 		})
 	}
-	waitFor(t, "NodeLoad has measured the nodes", func() bool {
+	plugintest.WaitFor(t, "NodeLoad has measured the nodes", func() bool {
 		for _, profile := range s.page() {
 			for _, node := range profile.Nodes {
 				if _, measured := loads[node.Node]; measured != (node.Resources[0].Measured != nil) {
@@ -381,7 +382,7 @@ func TestNodeLoadLowerPriorityLoad(t *testing.T) {
 func (s *nodeLoadScheduler) awaitMeasured(node string, percent float64) {
 	s.t.Helper()
 	before := s.page()[0].Snapshot
-	waitFor(s.t, "NodeLoad has measured the node", func() bool {
+	plugintest.WaitFor(s.t, "NodeLoad has measured the node", func() bool {
 		page := s.page()[0]
 		// The first of two refreshes may have been answered before.
 		return page.Snapshot >= before+2 && *page.Nodes[0].Resources[0].Measured == percent

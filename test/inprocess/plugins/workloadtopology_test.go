@@ -8,6 +8,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
@@ -142,7 +143,7 @@ func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
 	if got := s.Next(1); got[0].Pod != "default/urgent" || got[0].Failure == "" {
 		t.Fatalf("two pods of the group are there or to come, and still: %v", got)
 	}
-	waitFor(t, "the pod of low priority to go", func() bool { return s.Pods()["default/low"] == nil })
+	plugintest.WaitFor(t, "the pod of low priority to go", func() bool { return s.Pods()["default/low"] == nil })
 }
 
 // TestAJobKeepsAwayFromAHotNode checks that pods avoid the hot node of their peer once NodeLoad has measured it.
@@ -153,7 +154,7 @@ func TestAJobKeepsAwayFromAHotNode(t *testing.T) {
 		Plugins: registered(), Nodes: inZones(2, "a"), Seed: 1,
 	})
 	tried := 0
-	waitFor(t, "a pod to keep away from the hot node", func() bool {
+	plugintest.WaitFor(t, "a pod to keep away from the hot node", func() bool {
 		tried++
 		// Each is of a job with one peer, on the hot node.
 		job := fmt.Sprintf("job-%d", tried)

@@ -76,9 +76,6 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	if obj.Seed == nil {
 		obj.Seed = pointer.Int64(0)
 	}
-	if obj.DryRun == nil {
-		obj.DryRun = pointer.Bool(false)
-	}
 	if obj.RejectPercent == nil {
 		obj.RejectPercent = pointer.Int32(0)
 	}
@@ -87,9 +84,6 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	}
 	if obj.RandomScore == nil {
 		obj.RandomScore = pointer.Bool(false)
-	}
-	if obj.MaxPermitDelay == nil {
-		obj.MaxPermitDelay = &metav1.Duration{}
 	}
 	if obj.RandomBindPercent == nil {
 		obj.RandomBindPercent = pointer.Int32(0)

@@ -72,8 +72,8 @@ func TestEncodingKeepsArgs(t *testing.T) {
 	capacity := resource.MustParse("1500m")
 	given := map[string]runtime.Object{
 		"ChaosArgs": &config.ChaosArgs{
-			Namespaces: []string{"test"}, Seed: -1, DryRun: true, RejectPercent: 1, MaxConsecutiveRejections: 2, RandomScore: true,
-			MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 3,
+			Namespaces: []string{"test"}, Seed: -1, RejectPercent: 1, MaxConsecutiveRejections: 2, RandomScore: true,
+			RandomBindPercent: 3,
 		},
 		"CoschedulingArgs": &config.CoschedulingArgs{
 			PermitWaitingTimeSeconds: 1, DeniedPGExpirationTimeSeconds: pointer.Int64(2), RequiredTopologyKey: "zone", PreferredTopologyKey: "rack",

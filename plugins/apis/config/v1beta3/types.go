@@ -165,8 +165,6 @@ type ChaosArgs struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Seed determines all random choices: with the same seed, a pod gets the same ones at the same attempt. Default: 0.
 	Seed *int64 `json:"seed,omitempty"`
-	// DryRun reports in the log and in the metrics what would be done, and changes nothing. Default: false.
-	DryRun *bool `json:"dryRun,omitempty"`
 	// RejectPercent is the probability that a node is rejected, in percent, 0 to 100. An attempt with a rejection
 	// preempts no pod. Default: 0.
 	RejectPercent *int32 `json:"rejectPercent,omitempty"`
@@ -176,8 +174,6 @@ type ChaosArgs struct {
 	MaxConsecutiveRejections *int32 `json:"maxConsecutiveRejections,omitempty"`
 	// RandomScore gives each node a random score from 0 to 100. Without it, all nodes score 0. Default: false.
 	RandomScore *bool `json:"randomScore,omitempty"`
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m. 0s disables delays. Default: 0s.
-	MaxPermitDelay *metav1.Duration `json:"maxPermitDelay,omitempty"`
 	// RandomBindPercent is the probability that a pod is bound to a random feasible node instead of the best, in
 	// percent, 0 to 100. The plugin scores that node 100 and all others 0, so its weight must be higher than the sum of
 	// the weights of all other score plugins and extenders. Default: 0.

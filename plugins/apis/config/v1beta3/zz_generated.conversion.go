@@ -337,9 +337,6 @@ func autoConvert_v1beta3_ChaosArgs_To_config_ChaosArgs(in *ChaosArgs, out *confi
 	if err := v1.Convert_Pointer_int64_To_int64(&in.Seed, &out.Seed, s); err != nil {
 		return err
 	}
-	if err := v1.Convert_Pointer_bool_To_bool(&in.DryRun, &out.DryRun, s); err != nil {
-		return err
-	}
 	if err := v1.Convert_Pointer_int32_To_int32(&in.RejectPercent, &out.RejectPercent, s); err != nil {
 		return err
 	}
@@ -347,9 +344,6 @@ func autoConvert_v1beta3_ChaosArgs_To_config_ChaosArgs(in *ChaosArgs, out *confi
 		return err
 	}
 	if err := v1.Convert_Pointer_bool_To_bool(&in.RandomScore, &out.RandomScore, s); err != nil {
-		return err
-	}
-	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.MaxPermitDelay, &out.MaxPermitDelay, s); err != nil {
 		return err
 	}
 	if err := v1.Convert_Pointer_int32_To_int32(&in.RandomBindPercent, &out.RandomBindPercent, s); err != nil {
@@ -368,9 +362,6 @@ func autoConvert_config_ChaosArgs_To_v1beta3_ChaosArgs(in *config.ChaosArgs, out
 	if err := v1.Convert_int64_To_Pointer_int64(&in.Seed, &out.Seed, s); err != nil {
 		return err
 	}
-	if err := v1.Convert_bool_To_Pointer_bool(&in.DryRun, &out.DryRun, s); err != nil {
-		return err
-	}
 	if err := v1.Convert_int32_To_Pointer_int32(&in.RejectPercent, &out.RejectPercent, s); err != nil {
 		return err
 	}
@@ -378,9 +369,6 @@ func autoConvert_config_ChaosArgs_To_v1beta3_ChaosArgs(in *config.ChaosArgs, out
 		return err
 	}
 	if err := v1.Convert_bool_To_Pointer_bool(&in.RandomScore, &out.RandomScore, s); err != nil {
-		return err
-	}
-	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.MaxPermitDelay, &out.MaxPermitDelay, s); err != nil {
 		return err
 	}
 	if err := v1.Convert_int32_To_Pointer_int32(&in.RandomBindPercent, &out.RandomBindPercent, s); err != nil {

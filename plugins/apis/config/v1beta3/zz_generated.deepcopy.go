@@ -40,11 +40,6 @@ func (in *ChaosArgs) DeepCopyInto(out *ChaosArgs) {
 		*out = new(int64)
 		**out = **in
 	}
-	if in.DryRun != nil {
-		in, out := &in.DryRun, &out.DryRun
-		*out = new(bool)
-		**out = **in
-	}
 	if in.RejectPercent != nil {
 		in, out := &in.RejectPercent, &out.RejectPercent
 		*out = new(int32)
@@ -58,11 +53,6 @@ func (in *ChaosArgs) DeepCopyInto(out *ChaosArgs) {
 	if in.RandomScore != nil {
 		in, out := &in.RandomScore, &out.RandomScore
 		*out = new(bool)
-		**out = **in
-	}
-	if in.MaxPermitDelay != nil {
-		in, out := &in.MaxPermitDelay, &out.MaxPermitDelay
-		*out = new(v1.Duration)
 		**out = **in
 	}
 	if in.RandomBindPercent != nil {

@@ -23,8 +23,6 @@ const (
 	maxPreferredValues = 100
 	// maxRules bounds the work per node, and the values of the metrics' label "rule".
 	maxRules = 100
-	// maxPermitDelay is well below the scheduler's limit of 15 minutes for a pod that waits at Permit.
-	maxPermitDelay = 10 * time.Minute
 	// systemNamespace is the namespace of pods that a cluster needs.
 	systemNamespace = metav1.NamespaceSystem
 )
@@ -130,7 +128,6 @@ func ValidateChaosArgs(path *field.Path, args *config.ChaosArgs) error {
 	}
 	errs = append(errs, validateRange(path.Child("rejectPercent"), args.RejectPercent, 0, 100)...)
 	errs = append(errs, validateRange(path.Child("maxConsecutiveRejections"), args.MaxConsecutiveRejections, 1, 100)...)
-	errs = append(errs, validateDuration(path.Child("maxPermitDelay"), args.MaxPermitDelay, 0, maxPermitDelay)...)
 	errs = append(errs, validateRange(path.Child("randomBindPercent"), args.RandomBindPercent, 0, 100)...)
 	return errs.ToAggregate()
 }

@@ -237,7 +237,7 @@ func TestValidate(t *testing.T) {
 
 		{
 			plugin: "Chaos", name: "all at the upper end",
-			args: &config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 100, MaxPermitDelay: metav1.Duration{Duration: 10 * time.Minute}, RandomBindPercent: 100},
+			args: &config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 100, RandomBindPercent: 100},
 		},
 		{
 			plugin: "Chaos", name: "no namespaces", args: &config.ChaosArgs{MaxConsecutiveRejections: 1},
@@ -247,20 +247,14 @@ func TestValidate(t *testing.T) {
 			plugin: "Chaos", name: "everything wrong",
 			args: &config.ChaosArgs{
 				Namespaces: []string{"kube-system", "test-*"}, RejectPercent: 101, MaxConsecutiveRejections: 0,
-				MaxPermitDelay: metav1.Duration{Duration: 10*time.Minute + 1}, RandomBindPercent: -1,
+				RandomBindPercent: -1,
 			},
 			want: []string{
 				`args.namespaces[1]: Invalid value: "test-*"`, "args.namespaces[0]: Forbidden: the pods of kube-system are never disturbed",
 				"args.rejectPercent: Invalid value: 101: must be between 0 and 100, inclusive",
 				"args.maxConsecutiveRejections: Invalid value: 0: must be between 1 and 100, inclusive",
-				`args.maxPermitDelay: Invalid value: "10m0.000000001s": must be between 0s and 10m0s, inclusive`,
 				"args.randomBindPercent: Invalid value: -1: must be between 0 and 100, inclusive",
 			},
-		},
-		{
-			plugin: "Chaos", name: "a delay before the pod is there",
-			args: &config.ChaosArgs{Namespaces: []string{"test"}, MaxConsecutiveRejections: 1, MaxPermitDelay: metav1.Duration{Duration: -1}},
-			want: []string{`args.maxPermitDelay: Invalid value: "-1ns"`},
 		},
 		// More of it is in coscheduling_test.go.
 		{plugin: "Coscheduling", name: "the shortest timeout", args: &config.CoschedulingArgs{AttemptTimeout: metav1.Duration{Duration: time.Millisecond}}},
