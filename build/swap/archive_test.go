@@ -146,7 +146,7 @@ func TestAnUnsignedArchiveIsRefused(t *testing.T) {
 		"--verify-key is given without --arc": {VerifyKey: key, Image: "ours:1"},
 	} {
 		tool := toolFor(t, stock)
-		tool.runtime, tool.cluster = &runtime{images: noImages{}}, &cluster{client: fake.NewSimpleClientset()}
+		tool.node.runtime, tool.node.cluster = &runtime{images: noImages{}}, &cluster{client: fake.NewSimpleClientset()}
 		findings, err := tool.Check(t.Context(), request)
 		var found strings.Builder
 		findings.Write(&found)

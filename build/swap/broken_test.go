@@ -72,10 +72,10 @@ func TestASchedulerThatKubeletIsAboutToStartIsNotBroken(t *testing.T) {
 				tool := toolFor(t, stock)
 				passed(t, tool, c.written)
 				began := time.Now()
-				tool.runtime = &runtime{containers: &runtimeWith{created: began.Add(-c.made), runs: began.Add(c.starts)}}
+				tool.node.runtime = &runtime{containers: &runtimeWith{created: began.Add(-c.made), runs: began.Add(c.starts)}}
 				pod := podWith(t, "--secure-port="+address.Port())
 				pod.Container().LivenessProbe = nil
-				if err := tool.broken(context.Background(), pod); (err != nil) != c.broken {
+				if err := tool.node.broken(context.Background(), pod, tool.manifest); (err != nil) != c.broken {
 					t.Errorf("broken: %v, want %v", err, c.broken)
 				}
 				if took := time.Since(began); took < c.least || took > c.most {

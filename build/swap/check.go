@@ -5,7 +5,6 @@ package swap
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,10 +15,12 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
+	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
@@ -80,7 +81,7 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 // checkNames reports images in the runtime that the archive would replace, because it has one of their names.
 func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) error {
 	for _, name := range p.archive.names {
-		id, err := t.runtime.imageID(ctx, name)
+		id, err := t.node.runtime.imageID(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -159,7 +160,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	if err != nil {
 		return err
 	}
-	if unfinished, err := t.unfinished(); err != nil {
+	if unfinished, err := t.state.unfinished(); err != nil {
 		return err
 	} else if unfinished != nil && slices.Contains(unfinished.Unproven, identity(content)) {
 		findings.warn("run kube-scheduler-swap install with the same arguments, or kube-scheduler-swap rollback",
@@ -184,7 +185,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	case halfSwapped(pod):
 		findings.problem("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, and use --patches at the next upgrade",
 			"%s uses %s but mounts nothing there, so its scheduler cannot start; kubeadm writes this without our patch", t.manifest, ContainerConfigPath)
-	case !there && (!pod.Swapped || pod.Swap.ConfigSHA256 != "" && !usesConfig(pod)) && t.patchThere():
+	case !there && (!pod.Swapped || pod.Swap.ConfigSHA256 != "" && !usesConfig(pod)) && t.state.patchThere():
 		// This node joined with another node's patch.
 		findings.warn("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, or remove the patch",
 			"kubeadm's patch for the swap is in %s, but %s is not, or only partly, swapped, as after an upgrade without --patches", DefaultPatches, t.manifest)
@@ -211,27 +212,20 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	return nil
 }
 
-// usesConfig reports whether the scheduler reads the configuration that its manifest mounts.
-func usesConfig(pod *Pod) bool {
-	path, _ := pod.Flag("config")
-	host, mounted := pod.HostPath(ContainerConfigPath)
-	return path == ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)
-}
-
 // checkNode reports problems of this node and the cluster that do
 // not depend on the new scheduler. p is nil if there is no plan.
 func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	var findings Findings
-	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
-		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.cluster.kubeconfig), "the API server does not answer: %v", err)
+	if version, err := t.node.cluster.client.Discovery().ServerVersion(); err != nil {
+		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.node.cluster.kubeconfig), "the API server does not answer: %v", err)
 	} else if minorOf(version.GitVersion) != minor {
 		findings.problem("build the scheduler of that release", "the API server is %s, but the scheduler is %s: it must be the same minor version, or one older", version.GitVersion, minor)
 	}
-	nodes, err := t.cluster.nodes(ctx)
+	nodes, err := t.node.cluster.nodes(ctx)
 	if err != nil {
 		findings.failed(err)
-	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.kubelet.nodeName }) {
-		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, which is this node's name according to kubelet's settings and the host name", t.kubelet.nodeName)
+	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.node.kubelet.nodeName }) {
+		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.node.kubelet.process), "the cluster has no node %s, which is this node's name according to kubelet's settings and the host name", t.node.kubelet.nodeName)
 	}
 	if p != nil && p.accepted != nil {
 		checkRequests(&findings, p.accepted.ClientConnection.QPS, len(nodes))
@@ -250,11 +244,11 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 		findings.failed(err)
 	}
 	t.checkStray(&findings, pod)
-	if err := t.runtime.missingTool(); err != nil {
+	if err := t.node.runtime.missingTool(); err != nil {
 		findings.failed(err)
 	}
-	if folder := filepath.Dir(t.manifest); t.kubelet.manifests != "" && filepath.Clean(t.kubelet.manifests) != folder {
-		findings.problem("leave out --manifest", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
+	if folder := filepath.Dir(t.manifest); t.node.kubelet.manifests != "" && filepath.Clean(t.node.kubelet.manifests) != folder {
+		findings.problem("leave out --manifest", "kubelet runs the manifests in %s, not those in %s", t.node.kubelet.manifests, folder)
 	}
 	if err := writable(filepath.Dir(t.manifest)); err != nil {
 		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the directory of the manifests is not writable: %v", err)
@@ -318,11 +312,11 @@ func writable(folder string) error {
 }
 
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
-	here := node.Name == t.kubelet.nodeName
+	here := node.Name == t.node.kubelet.nodeName
 	if here {
 		// Whether the node is NotReady then depends on the runtime;
 		// pods with their own network cannot start in any case.
-		if missing := t.missingPlugins(ctx); len(missing) > 0 {
+		if missing := t.node.missingPlugins(ctx); len(missing) > 0 {
 			report := findings.warn
 			if !nodeReady(node) {
 				report = findings.problem
@@ -350,70 +344,6 @@ func nodeReady(node *corev1.Node) bool {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
 			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-// missingPlugins returns the network plugins that the CNI
-// configuration names and that are in none of the plugin directories.
-func (t *Tool) missingPlugins(ctx context.Context) []string {
-	n, err := t.runtime.network(ctx)
-	if err != nil {
-		return nil
-	}
-	if t.kubelet.docker {
-		n.binaries, n.configurations = strings.Split(t.kubelet.pluginFolders, ","), t.kubelet.networkFolder
-	}
-	return n.missing()
-}
-
-// missing reads the configuration that the runtime uses: the first by name.
-func (n *network) missing() []string {
-	entries, err := os.ReadDir(n.configurations)
-	if err != nil {
-		return nil
-	}
-	for _, entry := range entries {
-		switch filepath.Ext(entry.Name()) {
-		case ".conf", ".conflist", ".json":
-		default:
-			continue
-		}
-		content, err := readRegular(filepath.Join(n.configurations, entry.Name()))
-		if err != nil {
-			continue
-		}
-		type plugin struct {
-			Type string `json:"type"`
-			IPAM struct {
-				Type string `json:"type"`
-			} `json:"ipam"`
-		}
-		var list struct {
-			plugin
-			Plugins []plugin `json:"plugins"`
-		}
-		if json.Unmarshal(content, &list) != nil {
-			continue
-		}
-		var missing []string
-		for _, p := range append(list.Plugins, list.plugin) {
-			for _, name := range []string{p.Type, p.IPAM.Type} {
-				if name != "" && !n.has(name) {
-					missing = append(missing, fmt.Sprintf("%s (required by %s)", filepath.Join(n.binaries[0], name), filepath.Join(n.configurations, entry.Name())))
-				}
-			}
-		}
-		return missing
-	}
-	return nil
-}
-
-func (n *network) has(plugin string) bool {
-	for _, folder := range n.binaries {
-		if info, err := os.Stat(filepath.Join(folder, plugin)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
-			return true
 		}
 	}
 	return false
@@ -498,12 +428,12 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		}
 	}
 	now, _ := configOf(p.pod)
-	if effect, err := t.cluster.withoutOvercommit(ctx, now, p.accepted); err != nil {
+	if effect, err := t.node.cluster.withoutOvercommit(ctx, now, p.accepted); err != nil {
 		findings.failed(err)
 	} else if effect != "" {
 		findings.warn("enable the plugin in their profiles, or delete the pods that wait", "%s", effect)
 	}
-	pending, err := t.cluster.pending(ctx)
+	pending, err := t.node.cluster.pending(ctx)
 	if err != nil {
 		findings.failed(err)
 		return
@@ -517,7 +447,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	sort.Strings(names)
 	for _, name := range names {
 		pods := pending[name]
-		if t.servesNow(p.pod, name) {
+		if servesNow(p.pod, name) {
 			findings.unless(request.Accept, PendingPods, "add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, for example %s",
 				len(pods), name, pods[0])
 			continue
@@ -531,11 +461,50 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 // configKind is the kind of a scheduler configuration.
 const configKind = "KubeSchedulerConfiguration"
 
-// servesNow reports whether the scheduler in the manifest has the profile name.
-func (t *Tool) servesNow(pod *Pod, name string) bool {
-	config, err := configOf(pod)
-	if config == nil || err != nil {
-		return name == defaultScheduler
+// checkHardened reports the files because of which a hardened scheduler runs as root, or could not start.
+func checkHardened(findings *Findings, p *plan) {
+	report := func(files []string, add func(next, format string, arguments ...any), group uint32, format string, arguments ...any) {
+		var hosts []string
+		for _, file := range files {
+			host, _ := p.afterPod.HostPath(file)
+			hosts = append(hosts, host)
+		}
+		if names := strings.Join(hosts, " "); names != "" {
+			add(fmt.Sprintf("chgrp %d %s && chmod g+rX %s, if you want that, then run this again; this tool does not change the modes of files",
+				group, names, names), format, append(arguments, names)...)
+		}
 	}
-	return slices.Contains(config.SchedulerNames(), name)
+	report(p.rootOnly, findings.warn, NonRootUser, "the scheduler keeps running as root, because the user %d cannot read %s", NonRootUser)
+	var user syscall.Credential
+	if other := userOf(p.afterPod); other != nil {
+		user = *other
+	}
+	report(p.unreadable, findings.problem, user.Gid, "the new scheduler has no capabilities, so its user %d could not read %s", user.Uid)
+}
+
+// checkOthers reports schedulers that serve the same profiles as the
+// new one without sharing its lease: both would bind the same pods.
+func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, accepted []string) {
+	others, err := t.node.cluster.otherSchedulers(ctx)
+	if err != nil {
+		what, next := nextstep.Split(err, otherwise)
+		findings.warn(next, "%s", what)
+		return
+	}
+	ours := p.afterPod.Lease(p.accepted)
+	reported := map[string]bool{}
+	for _, other := range others {
+		if ours != nil && other.lease != nil && *ours == *other.lease {
+			continue
+		}
+		for _, profile := range p.accepted.SchedulerNames() {
+			if !slices.Contains(other.profiles, profile) || reported[profile] {
+				continue
+			}
+			// Report each profile once, not for every replica.
+			reported[profile] = true
+			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or stop that scheduler",
+				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them would fail each time", other.pod, profile)
+		}
+	}
 }

@@ -29,7 +29,7 @@ func TestAnArchiveThatWouldReplaceAnotherImageIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			fakes := &fakeRuntime{images: map[string]string{c.loaded: other}}
 			tool := toolFor(t, stock)
-			tool.runtime = &runtime{containers: fakes, images: fakes}
+			tool.node.runtime = &runtime{containers: fakes, images: fakes}
 			p := &plan{pod: &Pod{Image: c.running}, imageID: "sha256:1", archive: &archive{path: "a.tar", names: []string{ours}}}
 			if c.loaded != ours && c.loaded != "" {
 				p.archive.names = append(p.archive.names, c.loaded)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/nextstep"
-	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // requestTimeout is the timeout for one request to the API server.
@@ -52,61 +50,6 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 			"kubectl --kubeconfig %s get nodes", kubeconfig)
 	}
 	return &cluster{client: client, kubeconfig: kubeconfig}, nil
-}
-
-// holder is the holder of a lease, with its times.
-type holder struct {
-	identity string
-	renewed  time.Time
-	// duration is how long after renewed the lease is valid.
-	duration time.Duration
-}
-
-// holder returns the holder of a lease; the zero holder if no
-// scheduler has ever held it, or the last one has released it.
-func (c *cluster) holder(ctx context.Context, lease schedulerpod.Lease) (holder, error) {
-	found, err := c.client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return holder{}, nil
-	} else if err != nil {
-		return holder{}, nextstep.With(
-			fmt.Errorf("cannot read the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
-			"kubectl -n %s get lease %s", lease.Namespace, lease.Name)
-	}
-	return holderOf(&found.Spec), nil
-}
-
-func holderOf(spec *coordinationv1.LeaseSpec) holder {
-	var h holder
-	if spec.HolderIdentity != nil {
-		h.identity = *spec.HolderIdentity
-	}
-	if spec.RenewTime != nil {
-		h.renewed = spec.RenewTime.Time
-	}
-	if spec.LeaseDurationSeconds != nil {
-		h.duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
-	}
-	return h
-}
-
-// release releases a lease whose holder is dead, as the holder would have done on shutdown, and reports whether the
-// lease is free now. The API server rejects the update if the lease was changed since it was read.
-func (c *cluster) release(ctx context.Context, lease schedulerpod.Lease, dead string) (bool, error) {
-	leases := c.client.CoordinationV1().Leases(lease.Namespace)
-	found, err := leases.Get(ctx, lease.Name, metav1.GetOptions{})
-	if err != nil {
-		return false, err
-	}
-	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != dead {
-		return true, nil
-	}
-	none, second := "", int32(1)
-	now := metav1.NowMicro()
-	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &none, &second
-	found.Spec.AcquireTime, found.Spec.RenewTime = &now, &now
-	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
-	return err == nil, err
 }
 
 // kubeletStatus is the status of a static pod, as kubelet reported it.

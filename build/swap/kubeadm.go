@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
@@ -88,7 +87,7 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 	if folder, err = filepath.Abs(folder); err != nil {
 		return "", err
 	}
-	if err := t.writePatch(folder, pod.Swap); err != nil {
+	if err := t.state.writePatch(folder, pod.Swap); err != nil {
 		return "", err
 	}
 	if pod.Swap.ConfigFolder == "" {
@@ -96,98 +95,4 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 		return "", nil
 	}
 	return ClusterConfigurationLines(), nil
-}
-
-// updatePatch updates kubeadm's patch, if there is one.
-func (t *Tool) updatePatch(swap Swap) error {
-	var patch patched
-	there, err := readRecord(t.state.patchedFile(), &patch)
-	if err != nil {
-		return err
-	}
-	if !there {
-		// This node joined with another node's patch.
-		if !t.patchThere() {
-			return nil
-		}
-		patch.Folder = DefaultPatches
-	}
-	if err := t.writePatch(patch.Folder, swap); err != nil {
-		return err
-	}
-	t.say("updated kubeadm's patch in %s", patch.Folder)
-	return nil
-}
-
-// patchFiles returns the paths where this tool's patch may be.
-func (t *Tool) patchFiles() ([]string, error) {
-	files := []string{filepath.Join(DefaultPatches, KubeadmPatchFile)}
-	var patch patched
-	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
-		return nil, err
-	} else if there && patch.Folder != DefaultPatches {
-		files = append(files, filepath.Join(patch.Folder, KubeadmPatchFile))
-	}
-	return files, nil
-}
-
-// patchThere reports whether this tool's patch is in kubeadm's default directory.
-func (t *Tool) patchThere() bool {
-	content, err := readIfThere(filepath.Join(DefaultPatches, KubeadmPatchFile))
-	return err == nil && strings.Contains(string(content), VersionAnnotation)
-}
-
-func (t *Tool) writePatch(folder string, swap Swap) error {
-	if inside(folder, filepath.Dir(t.manifest)) {
-		return nextstep.With(fmt.Errorf("the patch must not be in %s: kubelet would run it", filepath.Dir(t.manifest)),
-			"name another directory with --folder")
-	}
-	content, err := KubeadmPatch(swap)
-	if err != nil {
-		return err
-	}
-	if err := keepFolder(folder); err != nil {
-		return err
-	}
-	file := filepath.Join(folder, KubeadmPatchFile)
-	if before, err := readIfThere(file); err != nil {
-		return err
-	} else if before != nil && !bytes.Equal(before, content) {
-		if err := t.keepEditedPatch(before, nil); err != nil {
-			return err
-		}
-	}
-	if err := writeDurably(file, content, 0o600); err != nil {
-		return nextstep.With(fmt.Errorf("cannot write kubeadm's patch: %w", err),
-			"make room in %s", folder)
-	}
-	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder, Patch: sum(content)}); err != nil {
-		return nextstep.With(fmt.Errorf("cannot record where kubeadm's patch is: %w", err),
-			"make room in %s", t.state.folder)
-	}
-	return nil
-}
-
-// keepEditedPatch saves a patch in the state directory if it is not as this tool wrote
-// it, so that manual edits are not lost. Without a record of the written patch, it
-// compares with ours; if ours is nil too, every patch for a swap counts as unedited.
-func (t *Tool) keepEditedPatch(patch, ours []byte) error {
-	var last patched
-	if _, err := readRecord(t.state.patchedFile(), &last); err != nil {
-		return err
-	}
-	switch {
-	case last.Patch == sum(patch) || bytes.Equal(patch, ours):
-		return nil
-	case last.Patch == "" && ours == nil && strings.Contains(string(patch), VersionAnnotation):
-		return nil
-	}
-	// There may be two patches, in two directories.
-	kept := t.state.stamped("edited-kubeadm-patch-"+sum(patch)[:8], t.started)
-	if err := writeDurably(kept, patch, 0o600); err != nil {
-		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),
-			"make room in %s", t.state.folder)
-	}
-	t.say("kubeadm's patch was edited since this tool wrote it; kept as %s", kept)
-	return nil
 }

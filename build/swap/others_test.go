@@ -37,7 +37,7 @@ func TestAnotherSchedulerOfTheSameNameIsFound(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: "second", Name: "config-123"}, Data: map[string]string{"config.yaml": config},
 		})
 		tool := toolFor(t, stock)
-		tool.cluster = &cluster{client: client}
+		tool.node.cluster = &cluster{client: client}
 		ours, err := schedulerpod.ReadConfig([]byte(served))
 		if err != nil {
 			t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 
 func TestOvercommittingPodsThatLoseTheirPluginAreCounted(t *testing.T) {
 	tool := toolFor(t, stock)
-	tool.cluster = &cluster{client: fake.NewSimpleClientset(
+	tool.node.cluster = &cluster{client: fake.NewSimpleClientset(
 		overcommitting("a", "default-scheduler", "", overcommitResource), overcommitting("b", "default-scheduler", "n1", overcommitResource),
 		overcommitting("c", "batch", "n1", overcommitResource), overcommitting("of-a-second-scheduler", "second", "", overcommitResource),
 		overcommitting("ordinary", "default-scheduler", "", corev1.ResourceCPU))}
@@ -36,7 +36,7 @@ func TestOvercommittingPodsThatLoseTheirPluginAreCounted(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before, after := configWith(t, c.before), configWith(t, c.after)
-			got, err := tool.cluster.withoutOvercommit(t.Context(), before, after)
+			got, err := tool.node.cluster.withoutOvercommit(t.Context(), before, after)
 			if err != nil || !strings.HasPrefix(got, c.want) || (c.want == "") != (got == "") {
 				t.Errorf("%q, %v, want %q", got, err, c.want)
 			}
@@ -53,7 +53,7 @@ func TestCheckAndRollbackNameOvercommittingPods(t *testing.T) {
 	put(t, filepath.Join(before.Swap.ConfigFolder, ConfigFileName), "profiles: [{plugins: {filter: {enabled: [{name: Overcommit}]}}}]")
 	tool := toolFor(t, stock)
 	waits := overcommitting("a", "default-scheduler", "", overcommitResource)
-	tool.cluster = &cluster{client: fake.NewSimpleClientset(waits)}
+	tool.node.cluster = &cluster{client: fake.NewSimpleClientset(waits)}
 	tool.sayPending(t.Context(), &before, []byte(stock))
 	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "1 pods request "+overcommitResource) {
 		t.Errorf("a rollback says %q", said)

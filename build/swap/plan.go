@@ -11,6 +11,7 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -161,23 +162,6 @@ func (t *Tool) ask(ctx context.Context, p *plan, request Request, scratch, root 
 	return nil
 }
 
-// scratchFolder creates a temporary directory. check must not change anything, so before the first install it does not
-// create the state directory.
-func scratchFolder(state string) (string, error) {
-	parent := state
-	if _, err := os.Stat(state); err != nil {
-		parent = ""
-	}
-	folder, err := os.MkdirTemp(parent, ".scratch-")
-	if err != nil && parent != "" {
-		folder, err = os.MkdirTemp("", "kube-scheduler-swap-")
-	}
-	if err != nil {
-		return "", nextstep.With(err, "make room on the disk")
-	}
-	return folder, nil
-}
-
 // planImage chooses the image and unpacks its scheduler.
 func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch, root string) error {
 	file, name := request.Archive, request.Image
@@ -190,17 +174,17 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 		name = p.pod.Image
 	}
 	if file == "" {
-		id, err := t.runtime.imageID(ctx, name)
+		id, err := t.node.runtime.imageID(ctx, name)
 		if err != nil {
 			return err
 		}
 		if id == "" {
 			return nextstep.With(
-				fmt.Errorf("the image %s is not in the container runtime at %s", name, t.runtime.endpoint),
+				fmt.Errorf("the image %s is not in the container runtime at %s", name, t.node.runtime.endpoint),
 				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		file = filepath.Join(scratch, "image.tar")
-		if err := t.runtime.save(ctx, name, file); err != nil {
+		if err := t.node.runtime.save(ctx, name, file); err != nil {
 			return err
 		}
 		saved, err := openArchive(file)
@@ -359,4 +343,29 @@ func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 		fmt.Fprintf(t.options.Output, "%s\n", wouldReformat(t.manifest))
 	}
 	return Diff(t.manifest, p.before, t.manifest+" (after install)", p.after), nil
+}
+
+// planUser makes a hardened scheduler run as NonRootUser if that user can read all its files, and lists the files that
+// the scheduler's user cannot read: without capabilities, even root cannot read every file.
+func (p *plan) planUser(request Request, v *view, config []byte) (err error) {
+	if !p.swap.Hardened {
+		return nil
+	}
+	files := filesOf(p.afterPod, config)
+	if v.user == nil && request.Hardened {
+		nonRoot := syscall.Credential{Uid: NonRootUser, Gid: NonRootUser}
+		if p.rootOnly, err = v.unreadable(nonRoot, files); err != nil {
+			return err
+		}
+		if len(p.rootOnly) == 0 {
+			p.swap.NonRoot, v.user = true, &nonRoot
+			return p.apply()
+		}
+	}
+	user := syscall.Credential{}
+	if v.user != nil {
+		user = *v.user
+	}
+	p.unreadable, err = v.unreadable(user, files)
+	return err
 }

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -181,4 +182,19 @@ func (p *Pod) describeSwap() {
 	p.Swap.Mounts = strings.Join(mounts, ",")
 	p.describeSecurity()
 	p.Swapped = p.Swapped || p.Swap.ConfigSHA256 != "" || p.Swap.Version != ""
+}
+
+// halfSwapped reports whether a manifest names this tool's configuration, but does not mount it. A kubeadm upgrade does
+// that if the ClusterConfiguration has our lines and the patch is missing.
+func halfSwapped(pod *Pod) bool {
+	path, _ := pod.Flag("config")
+	_, mounted := pod.HostPath(ContainerConfigPath)
+	return path == ContainerConfigPath && !mounted
+}
+
+// usesConfig reports whether the scheduler reads the configuration that its manifest mounts.
+func usesConfig(pod *Pod) bool {
+	path, _ := pod.Flag("config")
+	host, mounted := pod.HostPath(ContainerConfigPath)
+	return path == ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)
 }

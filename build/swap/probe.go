@@ -42,13 +42,13 @@ const probeName = "kube-scheduler-swap-probe"
 
 // clearProbes deletes probe pods that a killed run has left.
 // The lock ensures that no other run is probing from this node.
-func (t *Tool) clearProbes(ctx context.Context) {
+func (n *node) clearProbes(ctx context.Context) {
 	deleting, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(deleting, metav1.DeleteOptions{},
-		metav1.ListOptions{LabelSelector: probeLabel + "=" + probeName + "," + probeNode + "=" + t.kubelet.nodeName})
+	err := n.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(deleting, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: probeLabel + "=" + probeName + "," + probeNode + "=" + n.kubelet.nodeName})
 	if err != nil && ctx.Err() == nil {
-		t.say("probe pods of earlier runs may be left: %v", err)
+		n.say("probe pods of earlier runs may be left: %v", err)
 	}
 }
 
@@ -88,27 +88,27 @@ func (u *unprovable) Error() string { return u.reason }
 
 // probeAll makes the scheduler that holds the lease bind a pod of each profile. If that is another node's scheduler,
 // this does not test the new one here; but if it binds nothing, the control plane is not healthy enough to continue.
-func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.Lease, leads bool) error {
+func (n *node) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.Lease, leads bool) error {
 	profiles := wanted.profiles
 	switch {
 	case len(profiles) == 0:
-		t.say("not probed because of --probe %s: whether the scheduler binds pods is unknown", NoProbe)
+		n.say("not probed because of --probe %s: whether the scheduler binds pods is unknown", NoProbe)
 		return nil
 	case !leads && !slices.Contains(profiles, defaultScheduler):
 		// This distinguishes a leader without the profile from one that binds nothing.
 		profiles = append([]string{defaultScheduler}, profiles...)
 	}
 	for _, profile := range profiles {
-		err := t.probe(ctx, profile, probeTime)
+		err := n.probe(ctx, profile, probeTime)
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
-		other := t.otherLeader(ctx, lease, leads)
+		other := n.otherLeader(ctx, lease, leads)
 		var nothing *unprovable
 		var failed *failure
 		switch {
 		case err == nil && other != "":
-			t.say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds "+
+			n.say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds "+
 				"pods once it leads", other)
 		case err == nil:
 		case errors.As(err, &nothing) && wanted.asked:
@@ -117,10 +117,10 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 			return &failure{leader: other, reason: fmt.Sprintf("%s. Before the swap, such a pod was bound (if such pods are "+
 				"to stay Pending from now on: --probe %s)", strings.TrimRight(nothing.reason, "."), NoProbe)}
 		case errors.As(err, &nothing):
-			t.say("whether %s binds pods is unknown: %s. Check whether pods are pending: "+
+			n.say("whether %s binds pods is unknown: %s. Check whether pods are pending: "+
 				"kubectl get pods -A --field-selector status.phase=Pending", profile, strings.TrimRight(nothing.reason, "."))
 		case errors.As(err, &failed) && failed.unheard && other != "" && profile != defaultScheduler:
-			t.say("whether %s binds pods is unknown: %s holds the lease, but does not serve it: its pods wait until that node has the "+
+			n.say("whether %s binds pods is unknown: %s holds the lease, but does not serve it: its pods wait until that node has the "+
 				"new configuration, too", profile, other)
 		case errors.As(err, &failed):
 			failed.leader = other
@@ -134,17 +134,17 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 
 // boundBefore reports whether default-scheduler binds a probe pod
 // before the change, if the probe afterwards needs that comparison.
-func (t *Tool) boundBefore(ctx context.Context, wanted probes) bool {
-	return !wanted.asked && len(wanted.profiles) > 0 && t.probe(ctx, defaultScheduler, probeBefore) == nil
+func (n *node) boundBefore(ctx context.Context, wanted probes) bool {
+	return !wanted.asked && len(wanted.profiles) > 0 && n.probe(ctx, defaultScheduler, probeBefore) == nil
 }
 
 // otherLeader returns the holder of a lease if it is another node's
 // scheduler; otherwise empty. leads is the last known state.
-func (t *Tool) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads bool) string {
+func (n *node) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads bool) string {
 	if lease == nil {
 		return ""
 	}
-	now, err := t.cluster.holder(ctx, *lease)
+	now, err := n.cluster.holder(ctx, *lease)
 	switch {
 	case err == nil && isHere(now.identity), (err != nil || now.identity == "") && leads:
 		return ""
@@ -164,21 +164,21 @@ const probeAgain = 5 * time.Second
 
 // probe makes a profile bind a pod that requests nothing and tolerates all taints, and deletes the pod. It retries,
 // since an error may be temporary. It returns *unprovable if the result says nothing about the scheduler.
-func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration) error {
+func (n *node) probe(ctx context.Context, profile string, patience time.Duration) error {
 	// Check before creating a pod: to make room for it, the scheduler might preempt one with a lower priority.
-	if t.cluster.full(ctx) {
+	if n.cluster.full(ctx) {
 		return &unprovable{reason: "every node has its maximum number of pods"}
 	}
 	waiting, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	var last attempt
 	for waiting.Err() == nil {
-		now, err := t.attempt(ctx, waiting, profile)
+		now, err := n.attempt(ctx, waiting, profile)
 		if err != nil {
 			return err
 		}
 		if now.node != "" {
-			t.say("%s bound it to %s", profile, now.node)
+			n.say("%s bound it to %s", profile, now.node)
 			return nil
 		}
 		// Keep the earlier condition if the last attempt ended too early to get one.
@@ -200,7 +200,7 @@ func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration
 	case last.condition.Reason == corev1.PodReasonUnschedulable:
 		// The scheduler has tried every node: they may all be hot, or cordoned for another reason.
 		return &unprovable{reason: reason + last.condition.Message, tried: true}
-	case last.condition.Message == "" && t.cluster.queued(ctx, profile):
+	case last.condition.Message == "" && n.cluster.queued(ctx, profile):
 		return &unprovable{reason: reason + "other pods are ahead of it in the queue"}
 	}
 	unheard := last.condition.Message == ""
@@ -222,8 +222,8 @@ type attempt struct {
 }
 
 // attempt creates a probe pod and waits until it is bound, its condition reports an error, or the time is over.
-func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, error) {
-	pods := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem)
+func (n *node) attempt(ctx, waiting context.Context, profile string) (attempt, error) {
+	pods := n.cluster.client.CoreV1().Pods(metav1.NamespaceSystem)
 	no := false
 	grace := int64(0)
 	// Request zero: a LimitRange then sets no defaults that a full node lacks, and a ResourceQuota admits the pod.
@@ -232,7 +232,7 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 		ObjectMeta: metav1.ObjectMeta{
 			// The name is known before the request, so that a lost response leaves no pod behind.
 			Name:   probeName + "-" + rand.String(5),
-			Labels: map[string]string{probeLabel: probeName, probeNode: t.kubelet.nodeName},
+			Labels: map[string]string{probeLabel: probeName, probeNode: n.kubelet.nodeName},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: profile,
@@ -250,7 +250,7 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 		defer cancel()
 		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
 		if err != nil && !apierrors.IsNotFound(err) {
-			t.say("the probe pod is left: kubectl -n %s delete pod %s (%v)", metav1.NamespaceSystem, pod.Name, err)
+			n.say("the probe pod is left: kubectl -n %s delete pod %s (%v)", metav1.NamespaceSystem, pod.Name, err)
 		}
 	}()
 	var refused error
@@ -271,7 +271,7 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 	case err != nil:
 		return attempt{}, &unprovable{reason: fmt.Sprintf("the probe pod cannot be created: %v", err)}
 	}
-	t.say("waiting for %s to bind the probe pod %s/%s", profile, metav1.NamespaceSystem, pod.Name)
+	n.say("waiting for %s to bind the probe pod %s/%s", profile, metav1.NamespaceSystem, pod.Name)
 	var a attempt
 	_ = wait.PollImmediateUntilWithContext(waiting, 2*pollInterval, func(ctx context.Context) (bool, error) {
 		found, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})

@@ -128,8 +128,8 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tool := toolFor(t, stock)
-				tool.cluster = c.cluster
-				err := tool.probeAll(context.Background(), c.probes, nil, true)
+				tool.node.cluster = c.cluster
+				err := tool.node.probeAll(context.Background(), c.probes, nil, true)
 				var failed *failure
 				if c.fails == "" && err != nil || c.fails != "" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), c.fails)) {
 					t.Errorf("error %v, want %q", err, c.fails)
@@ -137,7 +137,7 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 				if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, c.says) {
 					t.Errorf("it says %q, want %q", said, c.says)
 				}
-				left, err := tool.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).List(context.Background(), metav1.ListOptions{})
+				left, err := tool.node.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).List(context.Background(), metav1.ListOptions{})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,9 +188,9 @@ func TestTheLeaderBindsTheProbePodOfAStandby(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tool := toolFor(t, stock)
-				tool.cluster = schedulerThat(c.does, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"},
+				tool.node.cluster = schedulerThat(c.does, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"},
 					Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}})
-				err := tool.probeAll(context.Background(), c.probes, &schedulerpod.DefaultLease, c.leads)
+				err := tool.node.probeAll(context.Background(), c.probes, &schedulerpod.DefaultLease, c.leads)
 				if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
 					t.Errorf("error %v, want %q", err, c.fails)
 				}

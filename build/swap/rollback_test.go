@@ -36,7 +36,7 @@ func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	tool := toolFor(t, string(edit.Manifest))
-	tool.runtime = &runtime{images: noImages{}}
+	tool.node.runtime = &runtime{images: noImages{}}
 	put(t, tool.state.original(), stock)
 	// A later install included the edit, so it no longer counts as one.
 	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1"}); err != nil {
@@ -86,7 +86,7 @@ func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
 		client.PrependReactor("*", "*", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 			return true, nil, context.Canceled
 		})
-		tool.runtime, tool.cluster = &runtime{images: noImages{}}, &cluster{client: client}
+		tool.node.runtime, tool.node.cluster = &runtime{images: noImages{}}, &cluster{client: client}
 		put(t, tool.state.original(), stock)
 		if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(swapped.Manifest)}); err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestAFullDiskKeepsNoRollbackFromWhatIsKeptElsewhere(t *testing.T) {
 			t.Fatalf("the disk is not full: %v", err)
 		}
 		pod := describe(t, c.manifest)
-		err := tool.keepReplaced([]byte(c.manifest), &pod, []byte(stock))
+		err := tool.state.keepReplaced([]byte(c.manifest), &pod, []byte(stock))
 		said := tool.options.Output.(*strings.Builder).String()
 		if (err == nil) != (c.where != "") || !strings.Contains(said, c.where) {
 			t.Errorf("%s: %v; it says %q, want %q", name, err, said, c.where)
@@ -163,7 +163,7 @@ func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
 				if c.original {
 					put(t, tool.state.original(), strings.Replace(stock, "    image:", "    - --v=9\n    image:", 1))
 				}
-				tool.runtime = &runtime{containers: &runtimeWith{runs: time.Now().Add(time.Hour)}}
+				tool.node.runtime = &runtime{containers: &runtimeWith{runs: time.Now().Add(time.Hour)}}
 				passed(t, tool, time.Hour)
 				err := tool.rollback(context.Background(), ToStock)
 				if err == nil || !strings.Contains(err.Error(), "nothing to roll back, but") {

@@ -57,7 +57,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Node: t.kubelet.nodeName, Manifest: t.manifest, Swapped: pod.Swapped, Image: pod.Image, Version: pod.Swap.Version,
+	s := &Status{Node: t.node.kubelet.nodeName, Manifest: t.manifest, Swapped: pod.Swapped, Image: pod.Image, Version: pod.Swap.Version,
 		ConfigSHA256: pod.Swap.ConfigSHA256}
 	note := func(format string, arguments ...any) { s.Notes = append(s.Notes, fmt.Sprintf(format, arguments...)) }
 
@@ -74,14 +74,14 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 			note("%s was changed since it was installed; the running scheduler may use either version", s.Config)
 		}
 	}
-	if id, err := t.runtime.imageID(ctx, pod.Image); err != nil {
+	if id, err := t.node.runtime.imageID(ctx, pod.Image); err != nil {
 		note("%v", err)
 	} else if id == "" {
 		note("the container runtime does not have the image %s", pod.Image)
 	} else {
 		s.ImageID = id
 	}
-	if err := t.running(ctx, s, pod.Namespace, t.podName(pod), pod.ContainerName, note); err != nil {
+	if err := t.running(ctx, s, pod.Namespace, t.node.podName(pod), pod.ContainerName, note); err != nil {
 		return nil, err
 	}
 	if s.Health = healthy(ctx, pod.HealthURL()); s.Health == "" {
@@ -94,16 +94,16 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	}
 	if lease := pod.Lease(config); lease != nil {
 		s.Lease = lease.String()
-		if holder, err := t.cluster.holder(ctx, *lease); err != nil {
+		if holder, err := t.node.cluster.holder(ctx, *lease); err != nil {
 			note("%v", err)
 			s.leaseUnknown = true
 		} else {
 			s.setHolder(holder, time.Now())
 		}
 	}
-	if pending, err := t.cluster.pending(ctx); err == nil {
+	if pending, err := t.node.cluster.pending(ctx); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(pending)) {
-			if t.servesNow(pod, name) {
+			if servesNow(pod, name) {
 				note("pods that wait for %s: %d, such as %s; next: kubectl describe pod, which shows the reason",
 					name, len(pending[name]), pending[name][0])
 			}
@@ -136,7 +136,7 @@ func (s *Status) led() bool {
 
 // running finds the running container of the pod in the manifest.
 func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
-	containers, err := t.runtime.containersOf(ctx, namespace, pod, name)
+	containers, err := t.node.runtime.containersOf(ctx, namespace, pod, name)
 	if err != nil {
 		return err
 	}

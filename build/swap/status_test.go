@@ -31,8 +31,8 @@ func (oneImage) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.Ca
 func statusOf(t *testing.T, manifest string, client *fake.Clientset) (*Status, string) {
 	t.Helper()
 	tool := toolFor(t, manifest)
-	tool.runtime = &runtime{containers: &runtimeWith{}, images: oneImage{}}
-	tool.cluster = &cluster{client: client}
+	tool.node.runtime = &runtime{containers: &runtimeWith{}, images: oneImage{}}
+	tool.node.cluster = &cluster{client: client}
 	status, err := tool.Status(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -49,19 +49,25 @@ type Options struct {
 // Tool manages the scheduler of this node.
 type Tool struct {
 	options  Options
-	state    state
-	kubelet  *kubelet
 	manifest string
-	runtime  *runtime
-	cluster  *cluster
+	node     *node
+	state    state
 	started  time.Time
 	// wrote reports whether the manifest was written.
 	wrote bool
 }
 
+// newTool returns a tool that prints progress, and knows nothing of the node yet.
+func newTool(options Options) *Tool {
+	t := &Tool{options: options, started: time.Now()}
+	t.node = &node{say: t.say}
+	t.state = state{folder: options.State, started: t.started, say: t.say}
+	return t
+}
+
 // Open finds kubelet and connects to its container runtime and the API server. It changes nothing.
 func Open(ctx context.Context, options Options) (*Tool, error) {
-	t := &Tool{options: options, state: state{folder: options.State}, started: time.Now()}
+	t := newTool(options)
 	if os.Geteuid() != 0 {
 		return nil, nextstep.With(errors.New("this needs root: it reads kubelet's settings and writes its manifests"),
 			"run the same command with sudo")
@@ -70,38 +76,38 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 		return nil, nextstep.With(fmt.Errorf("--timeout %s leaves no time", options.Timeout), "give it more than 0s, or leave it out")
 	}
 	var err error
-	if t.kubelet, err = findKubelet("/proc"); err != nil {
+	if t.node.kubelet, err = findKubelet("/proc"); err != nil {
 		return nil, err
 	}
 	if t.manifest = options.Manifest; t.manifest == "" {
-		if t.kubelet.manifests == "" {
+		if t.node.kubelet.manifests == "" {
 			return nil, nextstep.With(
 				errors.New("kubelet runs no static pods here (no staticPodPath): this is not a kubeadm control-plane node"),
 				"run this on one, or use the second scheduler (manifests/second-scheduler)")
 		}
-		t.manifest = filepath.Join(t.kubelet.manifests, manifestName)
+		t.manifest = filepath.Join(t.node.kubelet.manifests, manifestName)
 	}
 	for _, path := range []*string{&t.manifest, &t.state.folder} {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return nil, err
 		}
 	}
-	if inside(t.state.folder, filepath.Dir(t.manifest)) {
+	if t.state.manifests = filepath.Dir(t.manifest); inside(t.state.folder, t.state.manifests) {
 		return nil, nextstep.With(
-			fmt.Errorf("the backups must not be in %s: kubelet would run them", filepath.Dir(t.manifest)),
+			fmt.Errorf("the backups must not be in %s: kubelet would run them", t.state.manifests),
 			"name another directory with --state")
 	}
-	if t.cluster, err = connectCluster(options.Kubeconfig); err != nil {
+	if t.node.cluster, err = connectCluster(options.Kubeconfig); err != nil {
 		return nil, err
 	}
-	if t.runtime, err = connectRuntime(ctx, t.kubelet.endpoint, t.kubelet.docker); err != nil {
+	if t.node.runtime, err = connectRuntime(ctx, t.node.kubelet.endpoint, t.node.kubelet.docker); err != nil {
 		return nil, t.orInterrupted(ctx, err)
 	}
 	return t, nil
 }
 
 // Close closes the connection to the container runtime.
-func (t *Tool) Close() { t.runtime.close() }
+func (t *Tool) Close() { t.node.runtime.close() }
 
 // inside reports whether folder is other or is inside it.
 func inside(folder, other string) bool {
@@ -153,8 +159,5 @@ func (t *Tool) refuseLink() error {
 		"put the file itself there (cp %s %s && mv %s %s), then run this again; or edit %s by hand",
 		target, hidden, hidden, t.manifest, target)
 }
-
-// podName returns the name of a static pod in the API server.
-func (t *Tool) podName(pod *Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
 
 func parseTag(text string) (name.Tag, error) { return name.NewTag(text, name.WeakValidation) }

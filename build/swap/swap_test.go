@@ -102,7 +102,7 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 		}
 		folders = append(folders, folder)
 	}
-	if err := s.dropConfigs(func(string) error { return nil }, []byte("path: "+folders[0]+"\n"), nil, []byte("path: "+folders[2]+"\n")); err != nil {
+	if err := s.dropConfigs([]byte("path: "+folders[0]+"\n"), nil, []byte("path: "+folders[2]+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false, true} {
@@ -328,6 +328,19 @@ func podWith(t *testing.T, flags ...string) *Pod {
 	return &pod
 }
 
+// podOf returns the pod of a manifest.
+func podOf(t *testing.T, manifest string) *Pod {
+	t.Helper()
+	pod := describe(t, manifest)
+	return &pod
+}
+
+// restarted returns a manifest with a new restart time.
+func restarted(manifest []byte) ([]byte, error) {
+	edit, err := Restart(manifest, time.Now())
+	return edit.Manifest, err
+}
+
 func TestARestartIsNoOtherManifest(t *testing.T) {
 	restarted, err := restarted([]byte(stock))
 	if err != nil {
@@ -345,8 +358,10 @@ func TestARestartIsNoOtherManifest(t *testing.T) {
 func toolFor(t *testing.T, manifest string) *Tool {
 	t.Helper()
 	folder := t.TempDir()
-	tool := &Tool{options: Options{Output: &strings.Builder{}}, state: state{folder: filepath.Join(folder, "state")}, kubelet: &kubelet{nodeName: "cp1"},
-		manifest: put(t, filepath.Join(folder, "manifests", manifestName), manifest), started: time.Now()}
+	tool := newTool(Options{Output: &strings.Builder{}, State: filepath.Join(folder, "state"), Timeout: time.Minute})
+	tool.node.kubelet = &kubelet{nodeName: "cp1"}
+	tool.manifest = put(t, filepath.Join(folder, "manifests", manifestName), manifest)
+	tool.state.manifests = filepath.Dir(tool.manifest)
 	if err := keepFolder(tool.state.folder); err != nil {
 		t.Fatal(err)
 	}
@@ -365,7 +380,7 @@ func TestWhatDoesNotWorkIsNoWayBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good, err := tool.keepWayBack(&plan{before: content, pod: pod}, nil, func() error { return errors.New("it hangs") })
+	good, err := tool.state.keepWayBack(content, pod, nil, func() error { return errors.New("it hangs") })
 	if good != nil || err != nil {
 		t.Fatalf("an undo would put back %q, %v", good, err)
 	}
@@ -392,13 +407,6 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 			t.Fatal(err)
 		}
 		return string(edit.Manifest)
-	}
-	planFor := func(manifest string) *plan {
-		pod, err := Describe([]byte(manifest))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &plan{before: []byte(manifest), pod: &pod}
 	}
 	tool := toolFor(t, stock)
 	crashes, works := swapped("crashes:1"), swapped("works:1")
@@ -430,7 +438,7 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 		{"that was finished; the next one", works, nil, works, stock},
 		{"it was killed, and kubeadm wrote a newer manifest", upgraded, wrote(nil, crashes), upgraded, upgraded},
 	} {
-		good, err := tool.keepWayBack(planFor(step.found), step.unfinished, working)
+		good, err := tool.state.keepWayBack([]byte(step.found), podOf(t, step.found), step.unfinished, working)
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
@@ -450,7 +458,7 @@ func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.keepWayBack(&plan{before: content, pod: pod}, nil, working); err != nil {
+	if _, err := tool.state.keepWayBack(content, pod, nil, working); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(tool.state.original()); err == nil {
@@ -549,7 +557,8 @@ func TestAManifestThatSomebodyElseHasWrittenStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	change := &replacement{tool: tool, pod: pod, found: []byte(stock), versions: marked([]byte(stock)), mode: 0o600}
+	change := &replacement{tool: tool, pod: pod, found: []byte(stock), mode: 0o600,
+		edit: func(at time.Time) (Edit, error) { return Restart([]byte(stock), at) }}
 	var other *changedByOther
 	if err := change.write(); !errors.As(err, &other) {
 		t.Errorf("error %v, want that another program has written it", err)
@@ -620,8 +629,8 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 
 func TestAManifestThatIsALinkIsRefused(t *testing.T) {
 	tool := toolFor(t, stock)
-	tool.runtime = &runtime{endpoint: "/run/it.sock", name: "containerd"}
-	tool.cluster = &cluster{client: fake.NewSimpleClientset()}
+	tool.node.runtime = &runtime{endpoint: "/run/it.sock", name: "containerd"}
+	tool.node.cluster = &cluster{client: fake.NewSimpleClientset()}
 	real := filepath.Join(t.TempDir(), "ks.yaml")
 	if err := errors.Join(os.Rename(tool.manifest, real), os.Symlink(real, tool.manifest)); err != nil {
 		t.Fatal(err)
@@ -669,7 +678,7 @@ func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
 	other := []byte(strings.Replace(stock, "v1.23.17", "v1.23.18", 1))
 	expect := func(when string, unfinished *journal, manifest []byte, want bool) {
 		t.Helper()
-		if got, err := tool.doubted(unfinished, manifest); err != nil || got != want {
+		if got, err := tool.state.doubted(unfinished, manifest); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", when, got, err, want)
 		}
 	}
@@ -689,7 +698,7 @@ func TestAManifestThatARollbackPutBackIsNobodysEdit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.keepEdits(again, false); err != nil {
+	if _, err := tool.state.keepEdits(again, false); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {
@@ -747,7 +756,7 @@ func TestAnotherFormOfTheManifestIsAnnouncedAndItsExactTextIsKept(t *testing.T) 
 		if got := len(findings) == 1 && findings.Problems() == 0 && strings.Contains(findings[0].What, "rewrites the whole file"); got != c.want {
 			t.Errorf("%s: check says %+v", c.name, findings)
 		}
-		tool.keepExact(content)
+		tool.state.keepExact(content)
 		kept, _ := filepath.Glob(filepath.Join(tool.state.folder, "exact-*"))
 		if got := len(kept) == 1 && get(t, kept[0]) == c.manifest; got != c.want {
 			t.Errorf("%s: kept %q", c.name, kept)

@@ -80,12 +80,12 @@ func TestAnImageThatIsInUseIsNotRemoved(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tool := toolFor(t, stock)
 			fakes := &fakeRuntime{images: map[string]string{image: id, tagged: id}, containers: c.containers}
-			tool.runtime = &runtime{containers: fakes, images: fakes, endpoint: "/run/it.sock"}
+			tool.node.runtime = &runtime{containers: fakes, images: fakes, endpoint: "/run/it.sock"}
 			client := fake.NewSimpleClientset()
 			if c.pod != nil {
 				client = fake.NewSimpleClientset(c.pod)
 			}
-			tool.cluster = &cluster{client: client}
+			tool.node.cluster = &cluster{client: client}
 			_, scheduler, err := tool.readManifest()
 			if err != nil {
 				t.Fatal(err)
@@ -109,7 +109,7 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 	said := tool.options.Output.(*strings.Builder)
 	folder := filepath.Join(t.TempDir(), "patches")
 	swapped := Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17-fork", Version: "v1.23.17+fork"}
-	if err := tool.writePatch(folder, swapped); err != nil {
+	if err := tool.state.writePatch(folder, swapped); err != nil {
 		t.Fatal(err)
 	}
 	// This patch is computed after a rollback, so it differs from the one on disk.
@@ -126,7 +126,7 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 		}
 		return len(found)
 	}
-	if err := tool.removePatches(ours); err != nil {
+	if err := tool.state.removePatches(ours); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(folder, KubeadmPatchFile)
@@ -136,7 +136,7 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 	// An update does not mistake its own patch for an edited one either.
 	for _, version := range []string{"v1.23.17+fork", "v1.23.17+other"} {
 		swapped.Version = version
-		if err := tool.writePatch(folder, swapped); err != nil {
+		if err := tool.state.writePatch(folder, swapped); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -144,10 +144,10 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 		t.Errorf("an update keeps its own patch as an edit:\n%s", said)
 	}
 	for what, change := range map[string]func() error{
-		"uninstall": func() error { return tool.removePatches(ours) },
-		"install":   func() error { return tool.writePatch(folder, swapped) },
+		"uninstall": func() error { return tool.state.removePatches(ours) },
+		"install":   func() error { return tool.state.writePatch(folder, swapped) },
 	} {
-		if err := tool.writePatch(folder, swapped); err != nil {
+		if err := tool.state.writePatch(folder, swapped); err != nil {
 			t.Fatal(err)
 		}
 		put(t, file, get(t, file)+"# of a person\n")

@@ -3,11 +3,9 @@
 package swap
 
 import (
-	"archive/tar"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -18,7 +16,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,79 +34,6 @@ type view struct {
 
 // bind is a file or directory of this host, and its path in the container.
 type bind struct{ source, target string }
-
-// unpack writes the files of the image into a directory.
-func (a *archive) unpack(folder string) error {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	content := mutate.Extract(a.image)
-	defer content.Close()
-	reader := tar.NewReader(content)
-	for {
-		header, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return fmt.Errorf("cannot read %s: %w", a.path, err)
-		}
-		if err := unpackFile(root, header, reader); errors.Is(err, unix.ENOSPC) {
-			where := filepath.Dir(filepath.Dir(folder))
-			return nextstep.With(fmt.Errorf("cannot unpack %s into %s to check it: %w", a.path, where, err),
-				"df -h %s; make room for %d MB there, then run this again", where, a.size()>>20+1)
-		} else if err != nil {
-			return fmt.Errorf("cannot unpack %s: %w", a.path, err)
-		}
-	}
-	if _, err := root.Stat(schedulerInImage); err != nil {
-		return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage),
-			"use the kube-scheduler.tar of the release bundle")
-	}
-	return nil
-}
-
-// unpackFile writes one file of an image. It skips devices and other special files, which the check does not need.
-func unpackFile(root *os.Root, header *tar.Header, content io.Reader) error {
-	name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
-	if name == "" {
-		return nil
-	}
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return err
-	}
-	switch header.Typeflag {
-	case tar.TypeDir:
-		return root.MkdirAll(name, 0o755)
-	case tar.TypeSymlink:
-		return root.Symlink(header.Linkname, name)
-	case tar.TypeLink:
-		return root.Link(strings.TrimPrefix(path.Clean("/"+header.Linkname), "/"), name)
-	case tar.TypeReg:
-		file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm())
-		if err != nil {
-			return err
-		}
-		_, err = io.Copy(file, content)
-		return errors.Join(err, file.Close())
-	}
-	return nil
-}
-
-// size returns the total size of the image's files in bytes.
-func (a *archive) size() int64 {
-	content := mutate.Extract(a.image)
-	defer content.Close()
-	reader, size := tar.NewReader(content), int64(0)
-	for {
-		header, err := reader.Next()
-		if err != nil {
-			return size
-		}
-		size += header.Size
-	}
-}
 
 // newView creates the view of a pod. root is a directory with the image's files. instead maps a host directory that is
 // not installed yet to the directory to mount in its place. An error says what kubelet would wait for, or what the
@@ -243,28 +167,6 @@ func (v *view) outer(target string) *bind {
 // covers reports whether anything is mounted at a path or above it.
 func (v *view) covers(target string) bool {
 	return v.outer(target) != nil || slices.ContainsFunc(v.binds, func(b bind) bool { return b.target == target })
-}
-
-// userOf returns the user of a pod's container; nil: root, or not set in the manifest.
-func userOf(pod *Pod) *syscall.Credential {
-	user, group := int64(0), int64(0)
-	if s := pod.Object.Spec.SecurityContext; s != nil {
-		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
-	}
-	if s := pod.Container().SecurityContext; s != nil {
-		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
-	}
-	if user == 0 && group == 0 {
-		return nil
-	}
-	return &syscall.Credential{Uid: uint32(user), Gid: uint32(group)}
-}
-
-func value(pointer *int64, otherwise int64) int64 {
-	if pointer == nil {
-		return otherwise
-	}
-	return *pointer
 }
 
 // run runs a command of the image in the view. The mounts belong to one thread of this process: they end with it, and

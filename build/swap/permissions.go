@@ -10,107 +10,13 @@ import (
 	"path"
 	goruntime "runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/kustomize/kyaml/yaml"
 	kubernetesyaml "sigs.k8s.io/yaml"
 )
-
-// NonRootUser is the user and the group of a hardened scheduler that does not run as root. Nothing else uses the number:
-// systemd assigns none above 65519, and images often have 65532.
-const NonRootUser = 65530
-
-// securityContext returns the fields of the container's securityContext that Hardened and NonRoot set.
-func (s Swap) securityContext() []entry {
-	typed := func(tag, value string) *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: tag, Value: value} }
-	fields := []entry{
-		{"allowPrivilegeEscalation", typed(yaml.NodeTagBool, "false")},
-		{"capabilities", mapping(entry{"drop", sequence(scalar("ALL"))})},
-		{"readOnlyRootFilesystem", typed(yaml.NodeTagBool, "true")},
-	}
-	if s.NonRoot {
-		user := strconv.Itoa(NonRootUser)
-		fields = append(fields, entry{"runAsGroup", typed(yaml.NodeTagInt, user)},
-			entry{"runAsNonRoot", typed(yaml.NodeTagBool, "true")}, entry{"runAsUser", typed(yaml.NodeTagInt, user)})
-	}
-	return fields
-}
-
-// describeSecurity sets Hardened and NonRoot of the swap.
-func (p *Pod) describeSecurity() {
-	c := p.Container().SecurityContext
-	if c == nil {
-		return
-	}
-	is := func(field *bool, want bool) bool { return field != nil && *field == want }
-	p.Swap.Hardened = is(c.AllowPrivilegeEscalation, false) && is(c.ReadOnlyRootFilesystem, true) &&
-		c.Capabilities != nil && len(c.Capabilities.Add) == 0 && slices.Equal(c.Capabilities.Drop, []corev1.Capability{"ALL"})
-	p.Swap.NonRoot = is(c.RunAsNonRoot, true) && value(c.RunAsUser, 0) == NonRootUser && value(c.RunAsGroup, 0) == NonRootUser
-}
-
-// withoutSecurity removes the fields that securityContext sets.
-func withoutSecurity(container *corev1.Container) {
-	c := container.SecurityContext
-	if c == nil {
-		return
-	}
-	c.AllowPrivilegeEscalation, c.Capabilities, c.ReadOnlyRootFilesystem = nil, nil, nil
-	c.RunAsGroup, c.RunAsNonRoot, c.RunAsUser = nil, nil, nil
-	if *c == (corev1.SecurityContext{}) {
-		container.SecurityContext = nil
-	}
-}
-
-// planUser makes a hardened scheduler run as NonRootUser if that user can read all its files, and lists the files that
-// the scheduler's user cannot read: without capabilities, even root cannot read every file.
-func (p *plan) planUser(request Request, v *view, config []byte) (err error) {
-	if !p.swap.Hardened {
-		return nil
-	}
-	files := filesOf(p.afterPod, config)
-	if v.user == nil && request.Hardened {
-		nonRoot := syscall.Credential{Uid: NonRootUser, Gid: NonRootUser}
-		if p.rootOnly, err = v.unreadable(nonRoot, files); err != nil {
-			return err
-		}
-		if len(p.rootOnly) == 0 {
-			p.swap.NonRoot, v.user = true, &nonRoot
-			return p.apply()
-		}
-	}
-	user := syscall.Credential{}
-	if v.user != nil {
-		user = *v.user
-	}
-	p.unreadable, err = v.unreadable(user, files)
-	return err
-}
-
-// checkHardened reports the files because of which a hardened scheduler runs as root, or could not start.
-func checkHardened(findings *Findings, p *plan) {
-	report := func(files []string, add func(next, format string, arguments ...any), group uint32, format string, arguments ...any) {
-		var hosts []string
-		for _, file := range files {
-			host, _ := p.afterPod.HostPath(file)
-			hosts = append(hosts, host)
-		}
-		if names := strings.Join(hosts, " "); names != "" {
-			add(fmt.Sprintf("chgrp %d %s && chmod g+rX %s, if you want that, then run this again; this tool does not change the modes of files",
-				group, names, names), format, append(arguments, names)...)
-		}
-	}
-	report(p.rootOnly, findings.warn, NonRootUser, "the scheduler keeps running as root, because the user %d cannot read %s", NonRootUser)
-	var user syscall.Credential
-	if other := userOf(p.afterPod); other != nil {
-		user = *other
-	}
-	report(p.unreadable, findings.problem, user.Gid, "the new scheduler has no capabilities, so its user %d could not read %s", user.Uid)
-}
 
 // filesOf returns the paths in the container of the files and directories of this host that the command line or the
 // configuration of a scheduler names, and those that kubeconfigs among them name. The copy of the configuration is not

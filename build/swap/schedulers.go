@@ -4,13 +4,11 @@ package swap
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
@@ -72,31 +70,4 @@ func (c *cluster) configOfPod(ctx context.Context, pod schedulerpod.Scheduler) (
 	}
 	config, err = schedulerpod.ReadConfig([]byte(object.Data[key]))
 	return config, err == nil
-}
-
-// checkOthers reports schedulers that serve the same profiles as the
-// new one without sharing its lease: both would bind the same pods.
-func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, accepted []string) {
-	others, err := t.cluster.otherSchedulers(ctx)
-	if err != nil {
-		what, next := nextstep.Split(err, otherwise)
-		findings.warn(next, "%s", what)
-		return
-	}
-	ours := p.afterPod.Lease(p.accepted)
-	reported := map[string]bool{}
-	for _, other := range others {
-		if ours != nil && other.lease != nil && *ours == *other.lease {
-			continue
-		}
-		for _, profile := range p.accepted.SchedulerNames() {
-			if !slices.Contains(other.profiles, profile) || reported[profile] {
-				continue
-			}
-			// Report each profile once, not for every replica.
-			reported[profile] = true
-			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or stop that scheduler",
-				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them would fail each time", other.pod, profile)
-		}
-	}
 }
