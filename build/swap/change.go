@@ -11,19 +11,22 @@ import (
 	"golang.org/x/sys/unix"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // begin takes the lock, which end releases, and removes leftovers of killed runs.
 func (t *Tool) begin(ctx context.Context) (end func(), err error) {
-	unlock, err := t.state.lock()
+	unlock, err := t.state.Lock()
 	if err != nil {
 		return nil, err
 	}
-	if err := t.state.clearScratch(); err != nil {
+	if err := t.state.RemoveScratch(); err != nil {
 		unlock()
 		return nil, err
 	}
-	t.node.clearProbes(ctx)
+	t.node.RemoveProbes(ctx)
 	return unlock, nil
 }
 
@@ -37,7 +40,7 @@ type change struct {
 	// proven reports whether target has worked before. Then a killed run leaves nothing in doubt, also without a journal.
 	proven bool
 	// unfinished is the journal of an earlier run that did not finish; nil: none.
-	unfinished *journal
+	unfinished *record.Journal
 	steps
 }
 
@@ -61,8 +64,8 @@ func (t *Tool) change(ctx context.Context, c change) error {
 	if done, err := c.keep(ctx); done || err != nil {
 		return err
 	}
-	if err := t.state.writeJournal(c.operation, c.target, c.unfinished); c.proven && errors.Is(err, unix.ENOSPC) {
-		t.say("there is no room for the journal in %s: if this run is killed, run it again", t.state.folder)
+	if err := t.state.WriteJournal(c.operation, c.target, c.unfinished); c.proven && errors.Is(err, unix.ENOSPC) {
+		t.say("there is no room for the journal in %s: if this run is killed, run it again", t.state.Path)
 	} else if err != nil {
 		return err
 	}
@@ -74,9 +77,9 @@ func (t *Tool) change(ctx context.Context, c change) error {
 	case errors.As(err, &other):
 		return err
 	case written == nil && errors.Is(err, context.Canceled):
-		return errors.Join(errInterruptedBefore, t.state.unbegin(c.unfinished))
+		return errors.Join(errInterruptedBefore, t.state.RestoreJournal(c.unfinished))
 	case written == nil:
-		return c.unwritten(errors.Join(err, t.state.unbegin(c.unfinished)))
+		return c.unwritten(errors.Join(err, t.state.RestoreJournal(c.unfinished)))
 	}
 	return c.failed(err, written)
 }
@@ -87,14 +90,14 @@ const undoTime = 2 * time.Minute
 
 // undo restores a manifest that worked, even if the user has cancelled. found is the current manifest.
 func (t *Tool) undo(reason error, found, good []byte) error {
-	var failed *failure
+	var failed *host.Failure
 	switch {
 	case errors.Is(reason, context.Canceled):
 		reason = errors.New("it was interrupted before it was confirmed to work")
 		t.say("interrupted")
 	case errors.As(reason, &failed):
 		// The rest is printed at the end, with the error.
-		t.say("%s", failed.reason)
+		t.say("%s", failed.Reason)
 	}
 	t.say("restoring the old manifest")
 	written, err := t.restore(context.Background(), found, good, undoTime)
@@ -103,37 +106,37 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 		return fmt.Errorf("%s\n%w", blame(reason), err)
 	}
 	if err == nil {
-		if err = t.state.undone(good, written); err != nil {
-			return t.state.noRoom(blame(reason)+"\nthe old one runs again, but that cannot be recorded", err)
+		if err = t.state.Undone(good, written); err != nil {
+			return t.state.NoRoom(blame(reason)+"\nthe old one runs again, but that cannot be recorded", err)
 		}
 	}
 	undone := &UndoneError{Reason: reason, Undo: err}
 	if written == nil {
-		undone.Kept, undone.Manifest = t.state.undo(), t.manifest
+		undone.Kept, undone.Manifest = t.state.Undo(), t.manifest
 	}
 	return nextstep.With(undone, "%s", undone.next())
 }
 
 // restore replaces the manifest found with another one, with a new restart time, and waits until its scheduler works.
 // It returns the manifest that it wrote; nil if none.
-func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time.Duration) ([]byte, error) {
-	t.state.keepExact(manifest)
-	manifest = t.startable(ctx, manifest)
-	pod, err := Describe(manifest)
+func (t *Tool) restore(ctx context.Context, found, content []byte, timeout time.Duration) ([]byte, error) {
+	t.state.SaveExact(content)
+	content = t.withoutPull(ctx, content)
+	pod, err := manifest.Describe(content)
 	if err != nil {
 		return nil, err
 	}
-	if folder := pod.Swap.ConfigFolder; inside(folder, t.state.configs()) {
+	if folder := pod.Swap.ConfigFolder; record.Inside(folder, t.state.Configs()) {
 		// Its container may run as another user than the current one.
-		if err := giveConfig(folder, userOf(&pod)); err != nil {
+		if err := record.ChownConfig(folder, manifest.UserOf(&pod)); err != nil {
 			t.say("the configuration cannot be made readable for the user of the old scheduler: %v", err)
 		}
 	}
 	// Ignore errors: a missing image or unreadable configuration shows when the scheduler starts.
-	id, _ := t.node.runtime.imageID(ctx, pod.Image)
-	config, _ := configOf(&pod)
+	id, _ := t.node.Runtime.ImageID(ctx, pod.Image)
+	config, _ := host.ConfigOf(&pod)
 	r := &replacement{tool: t, pod: &pod, found: found, timeout: timeout,
-		want: wanted{imageID: id, health: pod.HealthURL(), lease: pod.Lease(config)},
-		edit: func(at time.Time) (Edit, error) { return Restart(manifest, at) }}
+		want: host.Wanted{ImageID: id, Health: pod.HealthURL(), Lease: pod.Lease(config)},
+		edit: func(at time.Time) (manifest.Edit, error) { return manifest.Restart(content, at) }}
 	return r.run(ctx)
 }

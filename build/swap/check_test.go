@@ -8,6 +8,10 @@ import (
 	"testing"
 
 	"kube-scheduler-fork/build/schedulerpod"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
+	"kube-scheduler-fork/build/swap/swaptest"
 )
 
 func TestAnArchiveThatWouldReplaceAnotherImageIsFound(t *testing.T) {
@@ -27,12 +31,12 @@ func TestAnArchiveThatWouldReplaceAnotherImageIsFound(t *testing.T) {
 		"a second name without a tag, of us": {loaded: "example.com/my-scheduler", severity: Warning, what: "another image with the name"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			fakes := &fakeRuntime{images: map[string]string{c.loaded: other}}
-			tool := toolFor(t, stock)
-			tool.node.runtime = &runtime{containers: fakes, images: fakes}
-			p := &plan{pod: &Pod{Image: c.running}, imageID: "sha256:1", archive: &archive{path: "a.tar", names: []string{ours}}}
+			fakes := &swaptest.FakeRuntime{Images: map[string]string{c.loaded: other}}
+			tool := toolFor(t, swaptest.Stock)
+			tool.node.Runtime = &host.Runtime{Containers: fakes, Images: fakes}
+			p := &plan{pod: &manifest.Pod{Image: c.running}, imageID: "sha256:1", archive: &record.Archive{Path: "a.tar", Names: []string{ours}}}
 			if c.loaded != ours && c.loaded != "" {
-				p.archive.names = append(p.archive.names, c.loaded)
+				p.archive.Names = append(p.archive.Names, c.loaded)
 			}
 			var found Findings
 			if err := tool.checkNames(t.Context(), &found, p); err != nil {
@@ -60,13 +64,13 @@ func TestASchedulerThatIsNotElectedIsFound(t *testing.T) {
 		"nothing is installed": {now: "false", want: []string{"warning: the scheduler of this node runs without leader election"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tool := toolFor(t, stock)
+			tool := toolFor(t, swaptest.Stock)
 			var p *plan
 			if c.then != "" {
-				p = &plan{afterPod: podWith(t, "--leader-elect="+c.then), accepted: &schedulerpod.Config{}}
+				p = &plan{afterPod: swaptest.PodWith(t, "--leader-elect="+c.then), accepted: &schedulerpod.Config{}}
 			}
 			var found Findings
-			tool.checkElection(&found, podWith(t, "--leader-elect="+c.now), p, 1)
+			tool.checkElection(&found, swaptest.PodWith(t, "--leader-elect="+c.now), p, 1)
 			if len(found) != len(c.want) {
 				t.Fatalf("found %+v, want %q", found, c.want)
 			}

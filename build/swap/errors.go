@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/host"
 )
 
 // Refused is the error for problems that would make the swap fail; nothing was changed.
@@ -41,7 +42,7 @@ func (e *UndoneError) Error() string {
 
 // blame returns a sentence about which scheduler does not work: the new one, or the current leader on another node.
 func blame(reason error) string {
-	if leader := leaderOf(reason); leader != "" {
+	if leader := host.LeaderOf(reason); leader != "" {
 		return fmt.Sprintf("%s holds the lease but binds no pods, so the new scheduler of this node cannot be "+
 			"confirmed to work: %v", leader, reason)
 	}
@@ -61,7 +62,7 @@ func atLeader(leader string) string {
 
 // next returns the next step.
 func (e *UndoneError) next() string {
-	switch leader := leaderOf(e.Reason); {
+	switch leader := host.LeaderOf(e.Reason); {
 	case e.Undo == nil && leader != "":
 		return atLeader(leader)
 	case e.Undo == nil:

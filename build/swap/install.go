@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // Install swaps the scheduler of this node and waits until the
@@ -31,7 +34,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	if err := i.supply(ctx); err != nil {
 		return err
 	}
-	if i.unfinished, err = t.state.unfinished(); err != nil {
+	if i.unfinished, err = t.state.Unfinished(); err != nil {
 		return err
 	}
 	return t.change(ctx, change{operation: "install", target: i.p.after, unfinished: i.unfinished, steps: i})
@@ -41,9 +44,9 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 type installation struct {
 	*Tool
 	p          *plan
-	probes     probes
-	want       wanted
-	unfinished *journal
+	probes     host.Probes
+	want       host.Wanted
+	unfinished *record.Journal
 	// good is the manifest that an undo restores; nil: none that works.
 	good []byte
 }
@@ -53,11 +56,11 @@ func (t *Tool) prepare(ctx context.Context, request Request) (*installation, err
 	if err := checkAccepted(request.Accept); err != nil {
 		return nil, err
 	}
-	probes, err := probesOf(request.Probe)
+	probes, err := host.ProbesOf(request.Probe)
 	if err != nil {
 		return nil, err
 	}
-	if !probes.asked {
+	if !probes.Asked {
 		// Check only the profiles that the operator named.
 		request.Probe = nil
 	}
@@ -79,11 +82,11 @@ func (t *Tool) prepare(ctx context.Context, request Request) (*installation, err
 	if findings.Problems() > 0 {
 		return nil, nextstep.With(&Refused{Findings: findings}, "fix the problems above, then run this again")
 	}
-	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
+	t.say("the new scheduler (%s) accepts its command line and configuration", manifest.Version(p.swap.Version))
 	for _, adopted := range p.adopted {
-		t.say("the configuration gets %s, because %s of the manifest no longer has an effect", adopted.line(), adopted)
+		t.say("the configuration gets %s, because %s of the manifest no longer has an effect", adopted.Line(), adopted)
 	}
-	want := wanted{imageID: p.imageID, health: p.afterPod.HealthURL(), lease: p.afterPod.Lease(p.accepted)}
+	want := host.Wanted{ImageID: p.imageID, Health: p.afterPod.HealthURL(), Lease: p.afterPod.Lease(p.accepted)}
 	return &installation{Tool: t, p: p, probes: probes, want: want}, nil
 }
 
@@ -91,35 +94,35 @@ func (t *Tool) prepare(ctx context.Context, request Request) (*installation, err
 func (i *installation) supply(ctx context.Context) error {
 	p := i.p
 	if p.archive != nil {
-		if err := i.node.load(ctx, p.archive.path, p.swap.Image, p.imageID); err != nil {
+		if err := i.node.Load(ctx, p.archive.Path, p.swap.Image, p.imageID); err != nil {
 			return err
 		}
 	}
 	if p.config != nil {
-		if err := i.state.keepEditedConfig(p.swap.ConfigFolder); err != nil {
+		if err := i.state.SaveEditedConfig(p.swap.ConfigFolder); err != nil {
 			return err
 		}
-		if _, err := i.state.keepConfig(p.config, userOf(p.afterPod)); err != nil {
+		if _, err := i.state.SaveConfig(p.config, manifest.UserOf(p.afterPod)); err != nil {
 			return err
 		}
 		i.say("kept the configuration in %s", p.swap.ConfigFolder)
 	}
-	return i.state.closeConfigs(userOf(p.afterPod))
+	return i.state.ChownConfigs(manifest.UserOf(p.afterPod))
 }
 
 func (i *installation) keep(ctx context.Context) (done bool, err error) {
-	i.good, err = i.state.keepWayBack(i.p.before, i.p.pod, i.unfinished, func() error { return i.node.broken(ctx, i.p.pod, i.manifest) })
+	i.good, err = i.state.SaveForUndo(i.p.before, i.p.pod, i.unfinished, func() error { return i.node.Broken(ctx, i.p.pod, i.manifest) })
 	if err != nil {
 		return false, err
 	}
-	i.keepImages(ctx, i.good)
+	i.saveImages(ctx, i.good)
 	if i.p.unchanged() {
 		if done, err := i.already(ctx); done || err != nil {
 			return done, err
 		}
 	}
 	if i.good != nil {
-		i.probes.bound = i.node.boundBefore(ctx, i.probes)
+		i.probes.Bound = i.node.BoundBefore(ctx, i.probes)
 	}
 	if ctx.Err() != nil {
 		return false, errInterruptedBefore
@@ -131,22 +134,22 @@ func (i *installation) keep(ctx context.Context) (done bool, err error) {
 // reports that its scheduler works, so no restart is needed.
 func (i *installation) already(ctx context.Context) (done bool, err error) {
 	p := i.p
-	leads, problem := i.node.works(ctx, p.pod, i.want)
+	leads, problem := i.node.Works(ctx, p.pod, i.want)
 	if ctx.Err() != nil {
 		return false, errInterruptedBefore
 	}
 	if problem != nil {
 		i.say("the requested manifest is already in place, but does not work: %v", problem)
 		// check and the saved manifests ignore the format of a manifest, so save the exact text.
-		i.state.keepExact(p.before)
+		i.state.SaveExact(p.before)
 		return false, nil
 	}
 	i.say("%s already runs with this image and this configuration", p.swap.Image)
-	err = i.node.probeAll(ctx, i.probes, i.want.lease, leads)
-	switch leader := leaderOf(err); {
+	err = i.node.ProbeAll(ctx, i.probes, i.want.Lease, leads)
+	switch leader := host.LeaderOf(err); {
 	case err == nil:
 		return true, i.finish(ctx, p.before)
-	case i.good != nil && identity(i.good) != identity(p.before):
+	case i.good != nil && manifest.Identity(i.good) != manifest.Identity(p.before):
 		// The earlier run was killed before its probe.
 		return false, i.undo(err, p.before, i.good)
 	case ctx.Err() != nil:
@@ -166,13 +169,13 @@ func (i *installation) already(ctx context.Context) (done bool, err error) {
 func (i *installation) replace(ctx context.Context) (written []byte, err error) {
 	p := i.p
 	r := &replacement{tool: i.Tool, pod: p.afterPod, want: i.want, found: p.before, timeout: i.options.Timeout,
-		edit: func(at time.Time) (Edit, error) {
+		edit: func(at time.Time) (manifest.Edit, error) {
 			marked := p.swap
 			marked.RestartedAt = at
-			return Apply(p.before, marked)
+			return manifest.Apply(p.before, marked)
 		}}
 	if written, err = r.run(ctx); err == nil {
-		err = i.node.probeAll(ctx, i.probes, i.want.lease, r.watch.leads)
+		err = i.node.ProbeAll(ctx, i.probes, i.want.Lease, r.watch.Leads)
 	}
 	return written, err
 }
@@ -187,10 +190,10 @@ func (i *installation) failed(err error, written []byte) error {
 		err = errors.New("it was interrupted before it was confirmed to work")
 	}
 	stuck := &StuckError{Reason: err}
-	if kept := i.state.stamped("broken"); exists(kept) {
+	if kept := i.state.Stamped("broken"); exists(kept) {
 		stuck.Kept = kept
 	}
-	if leader := leaderOf(err); leader != "" {
+	if leader := host.LeaderOf(err); leader != "" {
 		return nextstep.With(stuck, "%s", atLeader(leader))
 	}
 	return nextstep.With(stuck, "fix the problem above, then run this again; or kube-scheduler-swap rollback")
@@ -198,24 +201,24 @@ func (i *installation) failed(err error, written []byte) error {
 
 func (i *installation) finish(_ context.Context, written []byte) error {
 	swap := i.p.swap
-	if err := i.state.recordInstalled(written, swap, i.p.imageID); err != nil {
+	if err := i.state.RecordInstalled(written, swap, i.p.imageID); err != nil {
 		return nextstep.With(fmt.Errorf("the new scheduler works, but that cannot be recorded: %w", err),
-			"make room in %s, then run this again", i.state.folder)
+			"make room in %s, then run this again", i.state.Path)
 	}
-	if err := i.state.keepPrevious(written); err != nil {
+	if err := i.state.SavePrevious(written); err != nil {
 		return err
 	}
-	if err := i.state.endJournal(); err != nil {
+	if err := i.state.EndJournal(); err != nil {
 		return nextstep.With(fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w", err),
 			"run this again")
 	}
-	if err := errors.Join(i.state.updatePatch(swap), i.state.clear(written)); err != nil {
+	if err := errors.Join(i.state.UpdatePatch(swap), i.state.RemoveUnused(written)); err != nil {
 		return nextstep.With(
 			fmt.Errorf("the new scheduler works and is recorded, but updating kubeadm's patch or removing old files failed: %w",
 				err),
 			"fix that, then run this again")
 	}
-	i.say("done: this node's scheduler is %s", version(swap.Version))
+	i.say("done: this node's scheduler is %s", manifest.Version(swap.Version))
 	return nil
 }
 

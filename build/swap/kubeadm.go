@@ -3,74 +3,19 @@
 package swap
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 
-	"sigs.k8s.io/kustomize/kyaml/yaml"
-
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/manifest"
 )
-
-// KubeadmPatchFile is the file name that kubeadm expects for the patch.
-const KubeadmPatchFile = "kube-scheduler+strategic.yaml"
-
-// KubeadmPatch returns the strategic merge patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches`
-// write the swapped manifest. Two parts of a swap are missing: --config, because a strategic merge cannot add to a list
-// of strings (see ClusterConfigurationLines), and RestartedAt, which is specific to one node and moment.
-func KubeadmPatch(swap Swap) ([]byte, error) {
-	if err := swap.check(); err != nil {
-		return nil, err
-	}
-	container := []entry{{"name", scalar(program)}, {"image", scalar(swap.Image)}}
-	spec := []entry{{"containers", nil}}
-	var mounts, volumes []*yaml.Node
-	for _, v := range swap.volumes() {
-		mounts, volumes = append(mounts, v.mountNode()), append(volumes, v.node())
-	}
-	if len(volumes) > 0 {
-		container = append(container, entry{"volumeMounts", sequence(mounts...)})
-		spec = append(spec, entry{"volumes", sequence(volumes...)})
-	}
-	if swap.Hardened {
-		container = append(container, entry{"securityContext", mapping(swap.securityContext()...)})
-	}
-	spec[0].value = sequence(mapping(container...))
-	var annotations []entry
-	for _, e := range swap.annotations() {
-		if e.value.Value != "" && e.key != RestartedAtAnnotation {
-			annotations = append(annotations, e)
-		}
-	}
-	var patch []entry
-	if len(annotations) > 0 {
-		patch = append(patch, entry{"metadata", mapping(entry{"annotations", mapping(annotations...)})})
-	}
-	patch = append(patch, entry{"spec", mapping(spec...)})
-
-	var written bytes.Buffer
-	fmt.Fprintf(&written, "# Keeps the swapped %s when kubeadm writes its manifest: name this file %s in the folder of\n"+
-		"# `kubeadm upgrade --patches` or `kubeadm join --patches`.\n", program, KubeadmPatchFile)
-	err := yaml.NewEncoder(&written).Encode(mapping(patch...))
-	return written.Bytes(), err
-}
-
-// ClusterConfigurationLines returns the lines that add --config to kubeadm's ClusterConfiguration, for a swap with a
-// configuration. They are the same for every install.
-func ClusterConfigurationLines() string {
-	return "scheduler:\n  extraArgs:\n    config: " + ContainerConfigPath + "\n"
-}
-
-// DefaultPatches is the default directory of kubeadm's patches.
-const DefaultPatches = "/etc/kubernetes/patches"
 
 // KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm
 // join --patches` keep the swap of this node, and returns the lines for kubeadm's
 // ClusterConfiguration, if it needs any. Every later install updates the patch.
 func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, err error) {
-	unlock, err := t.state.lock()
+	unlock, err := t.state.Lock()
 	if err != nil {
 		return "", err
 	}
@@ -87,12 +32,12 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 	if folder, err = filepath.Abs(folder); err != nil {
 		return "", err
 	}
-	if err := t.state.writePatch(folder, pod.Swap); err != nil {
+	if err := t.state.WritePatch(folder, pod.Swap); err != nil {
 		return "", err
 	}
 	if pod.Swap.ConfigFolder == "" {
 		// --config has no file to name then.
 		return "", nil
 	}
-	return ClusterConfigurationLines(), nil
+	return manifest.ClusterConfigurationLines(), nil
 }

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 const (
@@ -28,19 +31,19 @@ const (
 // replacement writes the manifest and waits until its scheduler works.
 type replacement struct {
 	tool *Tool
-	pod  *Pod
-	want wanted
+	pod  *manifest.Pod
+	want host.Wanted
 	// timeout is the time for the scheduler to work, from the moment kubelet starts its pod.
 	timeout time.Duration
 	// edit returns the manifest with a restart time. No manifest is ever restored byte for byte: kubelet derives the
 	// pod's UID from the manifest's content, and a pod with a known UID waits for the restart back-off of that UID, up to
 	// five minutes.
-	edit func(at time.Time) (Edit, error)
+	edit func(at time.Time) (manifest.Edit, error)
 	// found is the expected content of the manifest before the next write; nil: no file.
 	found []byte
 	mode  fs.FileMode
 
-	watch *watch
+	watch *host.Watch
 	// attempt counts the renames; written is the time of the last one.
 	attempt int
 	written time.Time
@@ -58,7 +61,7 @@ func (c *changedByOther) Error() string {
 // *failure means that the scheduler does not work.
 func (r *replacement) run(ctx context.Context) (written []byte, err error) {
 	t := r.tool
-	r.watch = t.node.watchReplacement(ctx, r.pod, r.want)
+	r.watch = t.node.WatchReplacement(ctx, r.pod, r.want)
 	r.mode = 0o600
 	if info, err := os.Stat(t.manifest); err == nil {
 		r.mode = info.Mode().Perm()
@@ -76,11 +79,11 @@ func (r *replacement) run(ctx context.Context) (written []byte, err error) {
 
 // await waits until the scheduler works, and makes kubelet start its pod without delay.
 func (r *replacement) await(ctx context.Context) error {
-	ticker := time.NewTicker(pollInterval)
+	ticker := time.NewTicker(host.PollInterval)
 	defer ticker.Stop()
 	for {
-		looking, stop := context.WithTimeout(ctx, lookTime)
-		started, done, err := r.watch.look(looking)
+		looking, stop := context.WithTimeout(ctx, host.LookTime)
+		started, done, err := r.watch.Look(looking)
 		stop()
 		if done || err != nil {
 			return err
@@ -91,11 +94,11 @@ func (r *replacement) await(ctx context.Context) error {
 				return err
 			} else if err != nil {
 				// This write only speeds kubelet up.
-				r.watch.lastProblem = err.Error()
+				r.watch.LastProblem = err.Error()
 			}
 		}
-		if late := r.watch.late(r.timeout); late != "" {
-			return &failure{reason: late + ": " + r.watch.problem(), detail: r.watch.lastWords(ctx)}
+		if late := r.watch.Late(r.timeout); late != "" {
+			return &host.Failure{Reason: late + ": " + r.watch.Problem(), Detail: r.watch.LastWords(ctx)}
 		}
 		select {
 		case <-ticker.C:
@@ -115,31 +118,31 @@ func (r *replacement) write() error {
 		return err
 	}
 	content := edit.Manifest
-	described, err := Describe(content)
+	described, err := manifest.Describe(content)
 	if err != nil {
 		return err
 	}
-	if there, err := readIfThere(r.tool.manifest); err != nil {
+	if there, err := record.ReadIfExists(r.tool.manifest); err != nil {
 		return err
-	} else if sum(there) != sum(r.found) {
+	} else if manifest.Sum(there) != manifest.Sum(r.found) {
 		return nextstep.With(&changedByOther{r.tool.manifest}, "kube-scheduler-swap status")
 	}
-	if err := writeDurably(r.tool.manifest, content, r.mode); err != nil {
+	if err := record.WriteDurably(r.tool.manifest, content, r.mode); err != nil {
 		// An error after the rename does not undo it.
-		if there, _ := readIfThere(r.tool.manifest); sum(there) != sum(content) {
+		if there, _ := record.ReadIfExists(r.tool.manifest); manifest.Sum(there) != manifest.Sum(content) {
 			return nextstep.With(fmt.Errorf("cannot write %s: %w", r.tool.manifest, err),
 				"make its directory writable, and make room on its disk")
 		}
 	}
 	r.found, r.tool.wrote = content, true
 	r.attempt, r.written = r.attempt+1, time.Now()
-	r.watch.wrote(described.Object.Annotations[RestartedAtAnnotation], r.written)
+	r.watch.Wrote(described.Object.Annotations[manifest.RestartedAtAnnotation], r.written)
 	return nil
 }
 
 // nudgeDue reports whether kubelet has cleaned up the old pod, but has not started the new one in time.
 func (r *replacement) nudgeDue() bool {
-	cleanedUp := r.watch.cleanedUp()
+	cleanedUp := r.watch.CleanedUp()
 	switch {
 	case cleanedUp.IsZero():
 		return false

@@ -11,6 +11,9 @@ import (
 	"slices"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // Targets of Rollback.
@@ -34,13 +37,13 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		return err
 	}
 	if _, pod, err := t.readManifest(); err == nil && !pod.Swapped {
-		t.state.sayPatched()
+		t.state.WarnOfPatch()
 	}
 	if unreadable != nil || !replaced.Swapped {
 		return nil
 	}
 	// Another rollback needs this image. Save it last, since pods wait for the restored scheduler.
-	if err := t.keepImage(ctx, replaced.Image); err != nil {
+	if err := t.saveImage(ctx, replaced.Image); err != nil {
 		t.say("the image %s cannot be saved for another rollback: %v", replaced.Image, err)
 	}
 	return nil
@@ -74,13 +77,13 @@ type restoration struct {
 	path   string
 	// before is the current manifest, and pod its decoded form; unreadable is why it cannot be used.
 	before     []byte
-	pod        *Pod
+	pod        *manifest.Pod
 	unreadable error
-	unfinished *journal
-	// doubted reports whether before is from the unfinished run, and was never seen working. kept is then the manifest
+	unfinished *record.Journal
+	// unproven reports whether before is from the unfinished run, and was never seen working. kept is then the manifest
 	// from before that run, if there is one.
-	doubted bool
-	kept    []byte
+	unproven bool
+	kept     []byte
 	// fromUndo reports whether kept is the target.
 	fromUndo bool
 	// reformatted reports whether a restart time changes the format of the target.
@@ -95,32 +98,32 @@ func (t *Tool) restoration(to string) (*restoration, error) {
 	r := &restoration{Tool: t, to: to}
 	switch to {
 	case ToStock:
-		r.path = t.state.original()
+		r.path = t.state.Original()
 	case ToPrevious:
-		r.path = t.state.previous()
+		r.path = t.state.Previous()
 	default:
 		return nil, nextstep.With(fmt.Errorf("--to %s is unknown", to),
 			"kube-scheduler-swap rollback --to %s, or --to %s", ToStock, ToPrevious)
 	}
 	var err error
-	if r.target, err = readIfThere(r.path); err != nil {
+	if r.target, err = record.ReadIfExists(r.path); err != nil {
 		return nil, nextstep.With(err, "run the same command with sudo")
 	}
-	if r.unfinished, err = t.state.unfinished(); err != nil {
+	if r.unfinished, err = t.state.Unfinished(); err != nil {
 		return nil, err
 	}
 	// Only a manifest from an unfinished run is in doubt; a later one stays.
 	if r.before, r.pod, r.unreadable = t.readManifest(); r.unreadable == nil {
-		if r.doubted, err = t.state.doubted(r.unfinished, r.before); err != nil {
+		if r.unproven, err = t.state.IsUnproven(r.unfinished, r.before); err != nil {
 			return nil, err
 		}
 	}
-	if r.kept, err = readIfThere(t.state.undo()); err != nil {
+	if r.kept, err = record.ReadIfExists(t.state.Undo()); err != nil {
 		return nil, err
 	}
 	// The manifest from before the unfinished run is still in that run's undo file.
-	if r.fromUndo = to == ToPrevious && r.doubted && r.kept != nil; r.fromUndo {
-		r.target, r.path = r.kept, t.state.undo()
+	if r.fromUndo = to == ToPrevious && r.unproven && r.kept != nil; r.fromUndo {
+		r.target, r.path = r.kept, t.state.Undo()
 	}
 	return r, nil
 }
@@ -128,15 +131,15 @@ func (t *Tool) restoration(to string) (*restoration, error) {
 // nothing returns why there is nothing to roll back; empty: there is something.
 func (r *restoration) nothing() string {
 	switch {
-	case r.unreadable != nil || r.doubted:
+	case r.unreadable != nil || r.unproven:
 		return ""
 	case r.target == nil && !r.pod.Swapped:
 		return r.manifest + " is kubeadm's"
 	case r.target == nil:
 		return ""
-	case onlyRestarted(r.target, r.before):
+	case manifest.OnlyRestarted(r.target, r.before):
 		return "the previous manifest is already in place"
-	case r.to == ToStock && !r.pod.Swapped && !halfSwapped(r.pod):
+	case r.to == ToStock && !r.pod.Swapped && !manifest.HalfSwapped(r.pod):
 		// kubeadm upgrade has written a newer manifest, so the saved one is out of date.
 		return r.manifest + " is not swapped, because kubeadm or a person has rewritten it"
 	}
@@ -144,7 +147,7 @@ func (r *restoration) nothing() string {
 }
 
 func (r *restoration) keep(ctx context.Context) (done bool, err error) {
-	edit, err := Restart(r.target, r.started)
+	edit, err := manifest.Restart(r.target, r.started)
 	if err != nil {
 		what, _ := nextstep.Split(err, "")
 		return false, nextstep.With(fmt.Errorf("%s cannot be edited: %s", r.path, what),
@@ -155,14 +158,14 @@ func (r *restoration) keep(ctx context.Context) (done bool, err error) {
 		// A missing or unreadable manifest is exactly what a rollback must repair.
 		r.say("the current manifest cannot be used: %v", r.unreadable)
 	}
-	edited, err := r.state.keepEdits(r.before, r.doubted)
+	edited, err := r.state.SaveEdits(r.before, r.unproven)
 	if err != nil {
 		return false, err
 	}
-	if r.unreadable == nil && r.to == ToStock && r.pod.Swapped && !swapOf(r.target, r.pod) {
+	if r.unreadable == nil && r.to == ToStock && r.pod.Swapped && !manifest.SwapOf(r.target, r.pod) {
 		if edited == "" {
 			// An install has included the edits in its manifest.
-			if edited, err = r.state.keepEdited(r.before); err != nil {
+			if edited, err = r.state.SaveEdited(r.before); err != nil {
 				return false, err
 			}
 		}
@@ -170,11 +173,11 @@ func (r *restoration) keep(ctx context.Context) (done bool, err error) {
 			"one is older, and the current one is kept as %s. kubeadm init phase control-plane scheduler writes "+
 			"the one of this node's kubeadm", edited)
 	}
-	if err := r.haveImage(ctx, r.target); err != nil {
+	if err := r.ensureImage(ctx, r.target); err != nil {
 		return false, err
 	}
-	if r.before != nil && r.unreadable == nil && (!r.doubted || r.kept == nil) {
-		return false, r.state.keepReplaced(r.before, r.pod, r.target)
+	if r.before != nil && r.unreadable == nil && (!r.unproven || r.kept == nil) {
+		return false, r.state.SaveReplaced(r.before, r.pod, r.target)
 	}
 	return false, nil
 }
@@ -195,21 +198,21 @@ func (r *restoration) failed(err error, _ []byte) error {
 	}
 	return nextstep.With(
 		fmt.Errorf("the earlier manifest is restored, but its scheduler does not work: %w; the one that it replaced is kept as %s",
-			err, r.state.undo()),
+			err, r.state.Undo()),
 		"journalctl -u kubelet; kube-scheduler-swap status")
 }
 
 func (r *restoration) finish(ctx context.Context, written []byte) error {
-	except := "the annotation " + RestartedAtAnnotation
+	except := "the annotation " + manifest.RestartedAtAnnotation
 	if r.reformatted {
 		except += " and the format"
 	}
 	r.say("done: %s is as it was before the %s, with %s, except for %s", r.manifest,
-		map[string]string{ToStock: "first swap", ToPrevious: "last change"}[r.to], inWords(r.target), except)
+		map[string]string{ToStock: "first swap", ToPrevious: "last change"}[r.to], manifest.InWords(r.target), except)
 	if !r.fromUndo {
-		if err := os.Rename(r.state.undo(), r.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Rename(r.state.Undo(), r.state.Previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nextstep.With(fmt.Errorf("the scheduler works, but the manifest that it replaced cannot be saved: %w", err),
-				"make %s writable", r.state.folder)
+				"make %s writable", r.state.Path)
 		}
 	}
 	if r.unreadable == nil {
@@ -220,16 +223,16 @@ func (r *restoration) finish(ctx context.Context, written []byte) error {
 
 // stay leaves the current manifest in place, and verifies that its
 // scheduler works: the operator had a reason for the rollback.
-func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
+func (t *Tool) stay(ctx context.Context, manifest []byte, pod *manifest.Pod) error {
 	if err := t.settled(ctx, manifest); err != nil {
 		return err
 	}
-	problem := t.node.broken(ctx, pod, t.manifest)
+	problem := t.node.Broken(ctx, pod, t.manifest)
 	if problem == nil {
 		return nil
 	}
 	next := "kubeadm init phase control-plane scheduler, which writes kubeadm's own"
-	if original := t.state.original(); exists(original) {
+	if original := t.state.Original(); exists(original) {
 		next = "restore the manifest from before the first swap: cp " + original + " " + t.manifest
 	}
 	return nextstep.With(fmt.Errorf("there is nothing to roll back, but the scheduler of %s does not work: %w", t.manifest, problem),
@@ -238,25 +241,25 @@ func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
 
 // sayPending prints the pending pods of profiles that the scheduler had before the rollback, and no longer has, and the
 // pods that need its plugin Overcommit.
-func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
-	now, err := Describe(target)
+func (t *Tool) sayPending(ctx context.Context, before *manifest.Pod, target []byte) {
+	now, err := manifest.Describe(target)
 	if err != nil {
 		return
 	}
-	pending, err := t.node.cluster.pending(ctx)
+	pending, err := t.node.Cluster.Pending(ctx)
 	if err != nil {
 		t.say("cannot list the pods that wait for a removed profile: %v", err)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(pending)) {
-		if servesNow(before, name) && !servesNow(&now, name) {
+		if host.ServesNow(before, name) && !host.ServesNow(&now, name) {
 			t.say("%d pending pods ask for the scheduler %s, which no longer runs, for example %s; they wait until a scheduler of that name "+
 				"runs, or until they are created again without schedulerName", len(pending[name]), name, pending[name][0])
 		}
 	}
-	had, _ := configOf(before)
-	has, _ := configOf(&now)
-	if effect, err := t.node.cluster.withoutOvercommit(ctx, had, has); err != nil {
+	had, _ := host.ConfigOf(before)
+	has, _ := host.ConfigOf(&now)
+	if effect, err := t.node.Cluster.WithoutOvercommit(ctx, had, has); err != nil {
 		t.say("%v", err)
 	} else if effect != "" {
 		t.say("%s; create those again without this resource, or install the plugin again", effect)
@@ -264,27 +267,27 @@ func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 }
 
 // settled records the manifest in place after a rollback: an earlier swap, or none.
-func (t *Tool) settled(ctx context.Context, manifest []byte) error {
-	pod, err := Describe(manifest)
+func (t *Tool) settled(ctx context.Context, content []byte) error {
+	pod, err := manifest.Describe(content)
 	if err != nil {
 		return err
 	}
 	if pod.Swapped {
-		id, err := t.node.runtime.imageID(ctx, pod.Image)
+		id, err := t.node.Runtime.ImageID(ctx, pod.Image)
 		if err != nil {
 			return err
 		}
-		if err := t.state.recordInstalled(manifest, pod.Swap, id); err != nil {
-			return t.state.noRoom("cannot record the current state", err)
+		if err := t.state.RecordInstalled(content, pod.Swap, id); err != nil {
+			return t.state.NoRoom("cannot record the current state", err)
 		}
-	} else if err := removeDurably(t.state.installedFile()); err != nil {
+	} else if err := record.RemoveDurably(t.state.InstalledFile()); err != nil {
 		return err
 	}
-	if err := t.state.endJournal(); err != nil {
+	if err := t.state.EndJournal(); err != nil {
 		return err
 	}
 	if !pod.Swapped {
 		return nil
 	}
-	return t.state.updatePatch(pod.Swap)
+	return t.state.UpdatePatch(pod.Swap)
 }

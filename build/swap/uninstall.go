@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/manifest"
 )
 
 // Uninstall restores kubeadm's scheduler, and removes this tool's files from the node: kubeadm's patch, the images and
@@ -25,7 +26,7 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	var ours []byte
 	before, pod, err := t.readManifest()
 	if err == nil {
-		if ours, err = KubeadmPatch(pod.Swap); err != nil {
+		if ours, err = manifest.KubeadmPatch(pod.Swap); err != nil {
 			return err
 		}
 	}
@@ -42,18 +43,18 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	if pod.Swapped {
 		return nextstep.With(fmt.Errorf("%s is still swapped", t.manifest), "kube-scheduler-swap status")
 	}
-	if err := t.state.removePatches(ours); err != nil {
+	if err := t.state.RemovePatches(ours); err != nil {
 		return err
 	}
 	t.removeImages(ctx, pod, ids)
-	if err := t.state.removeState(); err != nil {
+	if err := t.state.RemoveAll(); err != nil {
 		return err
 	}
 	t.sayClusterConfiguration(ctx)
 	left := "nothing of kube-scheduler-swap is left in " + t.manifest
 	if !pod.Swap.RestartedAt.IsZero() {
 		left = fmt.Sprintf("all that is left of kube-scheduler-swap is the annotation %s in %s, which has no effect",
-			RestartedAtAnnotation, t.manifest)
+			manifest.RestartedAtAnnotation, t.manifest)
 	}
 	t.say("done: %s; the program itself stays: rm %s", left, os.Args[0])
 	return nil
@@ -61,11 +62,11 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 
 // sayClusterConfiguration warns if kubeadm would still pass this tool's configuration to the scheduler.
 func (t *Tool) sayClusterConfiguration(ctx context.Context) {
-	found, err := t.node.cluster.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
+	found, err := t.node.Cluster.Client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		t.say("cannot check whether kubeadm's ClusterConfiguration refers to the swap: %v", err)
-	} else if err == nil && strings.Contains(found.Data["ClusterConfiguration"], ContainerConfigPath) {
+	} else if err == nil && strings.Contains(found.Data["ClusterConfiguration"], manifest.ContainerConfigPath) {
 		t.say("kubeadm's ClusterConfiguration still has %s: once no node is swapped, remove scheduler.extraArgs.config "+
-			"(kubectl -n kube-system edit configmap kubeadm-config)", ContainerConfigPath)
+			"(kubectl -n kube-system edit configmap kubeadm-config)", manifest.ContainerConfigPath)
 	}
 }

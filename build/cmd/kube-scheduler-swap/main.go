@@ -18,6 +18,7 @@ import (
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // version is set by the release build to the version of the matching scheduler.
@@ -59,7 +60,7 @@ install on one after the other, and last on the node that holds the lease.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&options.Manifest, "manifest", "", "the scheduler's manifest (default: kube-scheduler.yaml in the directory that kubelet watches)")
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", swap.DefaultKubeconfig, "the administrator's credentials")
-	flags.StringVar(&options.State, "state", swap.StateFolder, "directory for backups and configurations, outside the one that kubelet watches")
+	flags.StringVar(&options.State, "state", record.StateDirectory, "directory for backups and configurations, outside the one that kubelet watches")
 	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work after kubelet has started its pod")
 	root.AddCommand(checkCommand(&options), installCommand(&options), rollbackCommand(&options), uninstallCommand(&options), statusCommand(&options), diffCommand(&options), patchCommand(&options))
 	err := root.ExecuteContext(ctx)
@@ -242,7 +243,7 @@ func diffCommand(options *swap.Options) *cobra.Command {
 }
 
 func patchCommand(options *swap.Options) *cobra.Command {
-	folder := swap.DefaultPatches
+	folder := record.DefaultPatches
 	command := &cobra.Command{
 		Use:   "kubeadm-patch",
 		Short: "Make kubeadm upgrade and kubeadm join keep the swap",
