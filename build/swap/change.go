@@ -10,7 +10,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap/host"
 	"kube-scheduler-fork/build/swap/manifest"
 	"kube-scheduler-fork/build/swap/record"
@@ -103,18 +102,14 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	written, err := t.restore(context.Background(), found, good, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
-		return fmt.Errorf("%s\n%w", blame(reason), err)
+		return fmt.Errorf("%v\n%w", blame(reason), err)
 	}
 	if err == nil {
 		if err = t.state.Undone(good, written); err != nil {
-			return t.state.NoRoom(blame(reason)+"\nthe old one runs again, but that cannot be recorded", err)
+			return t.state.NoRoom(blame(reason).Error()+"\nthe old one runs again, but that cannot be recorded", err)
 		}
 	}
-	undone := &UndoneError{Reason: reason, Undo: err}
-	if written == nil {
-		undone.Kept, undone.Manifest = t.state.Undo(), t.manifest
-	}
-	return nextstep.With(undone, "%s", undone.next())
+	return t.undoneError(reason, err, written != nil)
 }
 
 // restore replaces the manifest found with another one, with a new restart time, and waits until its scheduler works.
@@ -128,7 +123,7 @@ func (t *Tool) restore(ctx context.Context, found, content []byte, timeout time.
 	}
 	if folder := pod.Swap.ConfigFolder; record.Inside(folder, t.state.Configs()) {
 		// Its container may run as another user than the current one.
-		if err := record.ChownConfig(folder, manifest.UserOf(&pod)); err != nil {
+		if err := record.ChownConfig(folder, pod.User()); err != nil {
 			t.say("the configuration cannot be made readable for the user of the old scheduler: %v", err)
 		}
 	}

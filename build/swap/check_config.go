@@ -157,7 +157,7 @@ func checkHardened(findings *Findings, p *plan) {
 	}
 	report(p.rootOnly, findings.warn, manifest.NonRootUser, "the scheduler keeps running as root, because the user %d cannot read %s", manifest.NonRootUser)
 	var user syscall.Credential
-	if other := manifest.UserOf(p.afterPod); other != nil {
+	if other := p.afterPod.User(); other != nil {
 		user = *other
 	}
 	report(p.unreadable, findings.problem, user.Gid, "the new scheduler has no capabilities, so its user %d could not read %s", user.Uid)

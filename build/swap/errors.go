@@ -12,41 +12,44 @@ import (
 	"kube-scheduler-fork/build/swap/host"
 )
 
-// Refused is the error for problems that would make the swap fail; nothing was changed.
-type Refused struct{ Findings Findings }
-
-func (r *Refused) Error() string {
-	return fmt.Sprintf("nothing was changed, because %d problem(s) would make the swap fail", r.Findings.Problems())
-}
-
-// UndoneError is the error for a change that failed and was undone.
-type UndoneError struct {
-	// Reason is why the new scheduler does not count as working.
-	Reason error
-	// Undo is the error from restoring the old manifest; nil if the old scheduler works again.
-	Undo error
-	// Kept is the path of the saved old manifest if it could not be restored; Manifest is then the path to copy it to.
-	Kept, Manifest string
-}
-
-func (e *UndoneError) Error() string {
+// undoneError returns the error for a change that failed and was undone. reason is why the new scheduler does not count
+// as working; undo is the error from restoring the old manifest, and restored reports whether at least its file is.
+func (t *Tool) undoneError(reason, undo error, restored bool) error {
+	leader := host.LeaderOf(reason)
 	switch {
-	case e.Undo == nil:
-		return blame(e.Reason) + "\nthe old one runs again"
-	case e.Kept != "":
-		return fmt.Sprintf("%s\nthe old manifest could NOT be restored: %v", blame(e.Reason), e.Undo)
+	case undo == nil && leader != "":
+		return nextstep.With(fmt.Errorf("%w\nthe old one runs again", blame(reason)), "%s", atLeader(leader))
+	case undo == nil:
+		return nextstep.With(fmt.Errorf("%w\nthe old one runs again", blame(reason)), "fix the problem above, then run this again")
+	case !restored:
+		return nextstep.With(fmt.Errorf("%w\nthe old manifest could NOT be restored: %w", blame(reason), undo),
+			"fix that, then cp %s %s; kube-scheduler-swap status", t.state.Undo(), t.manifest)
 	}
-	return fmt.Sprintf("%s\nthe old manifest is restored, but its scheduler was not confirmed to work: %v",
-		blame(e.Reason), e.Undo)
+	return nextstep.With(fmt.Errorf("%w\nthe old manifest is restored, but its scheduler was not confirmed to work: %w", blame(reason), undo),
+		"kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback")
 }
 
-// blame returns a sentence about which scheduler does not work: the new one, or the current leader on another node.
-func blame(reason error) string {
-	if leader := host.LeaderOf(reason); leader != "" {
-		return fmt.Sprintf("%s holds the lease but binds no pods, so the new scheduler of this node cannot be "+
-			"confirmed to work: %v", leader, reason)
+// stuckError returns the error for a new scheduler that does not work when there is no working one to restore. saved is
+// the path of the earlier manifest; empty if that manifest was from an unfinished run.
+func stuckError(reason error, saved string) error {
+	text, next := "", "fix the problem above, then run this again; or kube-scheduler-swap rollback"
+	if saved != "" {
+		text = "; the previous manifest is kept as " + saved
 	}
-	return fmt.Sprintf("the new scheduler does not work: %v", reason)
+	if leader := host.LeaderOf(reason); leader != "" {
+		next = atLeader(leader)
+	}
+	return nextstep.With(fmt.Errorf("%w\nthe previous one did not work before this run either, so the new manifest stays%s",
+		blame(reason), text), "%s", next)
+}
+
+// blame returns which scheduler does not work: the new one, or the current leader on another node.
+func blame(reason error) error {
+	if leader := host.LeaderOf(reason); leader != "" {
+		return fmt.Errorf("%s holds the lease but binds no pods, so the new scheduler of this node cannot be "+
+			"confirmed to work: %w", leader, reason)
+	}
+	return fmt.Errorf("the new scheduler does not work: %w", reason)
 }
 
 // atLeader returns the next step when another node's scheduler is the leader and binds nothing.
@@ -59,38 +62,6 @@ func atLeader(leader string) string {
 	return where + ": kube-scheduler-swap rollback if it is swapped, otherwise read its scheduler's log; once pods are " +
 		"bound again, find the cause before you continue here"
 }
-
-// next returns the next step.
-func (e *UndoneError) next() string {
-	switch leader := host.LeaderOf(e.Reason); {
-	case e.Undo == nil && leader != "":
-		return atLeader(leader)
-	case e.Undo == nil:
-		return "fix the problem above, then run this again"
-	case e.Kept != "":
-		return fmt.Sprintf("fix that, then cp %s %s; kube-scheduler-swap status", e.Kept, e.Manifest)
-	}
-	return "kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback"
-}
-
-func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
-
-// StuckError is the error for a new scheduler that does not work when there is no working one to restore.
-type StuckError struct {
-	Reason error
-	// Kept is the path of the saved earlier manifest; empty if that manifest was from an unfinished run.
-	Kept string
-}
-
-func (e *StuckError) Error() string {
-	text := blame(e.Reason) + "\nthe previous one did not work before this run either, so the new manifest stays"
-	if e.Kept != "" {
-		text += "; the previous manifest is kept as " + e.Kept
-	}
-	return text
-}
-
-func (e *StuckError) Unwrap() error { return e.Reason }
 
 // errInterruptedBefore is the error for a run that was interrupted before it changed anything.
 var errInterruptedBefore = nextstep.With(errors.New("interrupted before anything was changed"),

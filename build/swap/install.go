@@ -80,7 +80,8 @@ func (t *Tool) prepare(ctx context.Context, request Request) (*installation, err
 		findings.Write(t.options.Output)
 	}
 	if findings.Problems() > 0 {
-		return nil, nextstep.With(&Refused{Findings: findings}, "fix the problems above, then run this again")
+		return nil, nextstep.With(fmt.Errorf("nothing was changed, because %d problem(s) would make the swap fail",
+			findings.Problems()), "fix the problems above, then run this again")
 	}
 	t.say("the new scheduler (%s) accepts its command line and configuration", manifest.Version(p.swap.Version))
 	for _, adopted := range p.adopted {
@@ -102,12 +103,12 @@ func (i *installation) supply(ctx context.Context) error {
 		if err := i.state.SaveEditedConfig(p.swap.ConfigFolder); err != nil {
 			return err
 		}
-		if _, err := i.state.SaveConfig(p.config, manifest.UserOf(p.afterPod)); err != nil {
+		if _, err := i.state.SaveConfig(p.config, p.afterPod.User()); err != nil {
 			return err
 		}
 		i.say("kept the configuration in %s", p.swap.ConfigFolder)
 	}
-	return i.state.ChownConfigs(manifest.UserOf(p.afterPod))
+	return i.state.ChownConfigs(p.afterPod.User())
 }
 
 func (i *installation) keep(ctx context.Context) (done bool, err error) {
@@ -189,14 +190,11 @@ func (i *installation) failed(err error, written []byte) error {
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("it was interrupted before it was confirmed to work")
 	}
-	stuck := &StuckError{Reason: err}
-	if kept := i.state.Stamped("broken"); exists(kept) {
-		stuck.Kept = kept
+	saved := i.state.Stamped("broken")
+	if !exists(saved) {
+		saved = ""
 	}
-	if leader := host.LeaderOf(err); leader != "" {
-		return nextstep.With(stuck, "%s", atLeader(leader))
-	}
-	return nextstep.With(stuck, "fix the problem above, then run this again; or kube-scheduler-swap rollback")
+	return stuckError(err, saved)
 }
 
 func (i *installation) finish(_ context.Context, written []byte) error {

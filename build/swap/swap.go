@@ -146,3 +146,19 @@ func (t *Tool) refuseLink() error {
 		"put the file itself there (cp %s %s && mv %s %s), then run this again; or edit %s by hand",
 		target, hidden, hidden, t.manifest, target)
 }
+
+// The names of package manifest that users of the commands need, too.
+const (
+	ConfigFileName        = manifest.ConfigFileName
+	ContainerConfigFolder = manifest.ContainerConfigFolder
+	ContainerConfigPath   = manifest.ContainerConfigPath
+	RestartedAtAnnotation = manifest.RestartedAtAnnotation
+	NonRootUser           = manifest.NonRootUser
+)
+
+// Functions of package manifest.
+var (
+	Describe = manifest.Describe
+	Restart  = manifest.Restart
+	Diff     = manifest.Diff
+)

@@ -40,7 +40,7 @@ type bind struct{ source, target string }
 // not installed yet to the directory to mount in its place. An error says what kubelet would wait for, or what the
 // container runtime would reject.
 func NewView(root string, pod *manifest.Pod, instead map[string]string) (*View, error) {
-	v := &View{root: root, User: manifest.UserOf(pod)}
+	v := &View{root: root, User: pod.User()}
 	inside, err := os.OpenRoot(root)
 	if err != nil {
 		return nil, err

@@ -56,13 +56,13 @@ func withoutSecurity(container *corev1.Container) {
 	}
 }
 
-// UserOf returns the user of a pod's container; nil: root, or not set in the manifest.
-func UserOf(pod *Pod) *syscall.Credential {
+// User returns the user of a pod's container; nil: root, or not set in the manifest.
+func (p *Pod) User() *syscall.Credential {
 	user, group := int64(0), int64(0)
-	if s := pod.Object.Spec.SecurityContext; s != nil {
+	if s := p.Object.Spec.SecurityContext; s != nil {
 		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
 	}
-	if s := pod.Container().SecurityContext; s != nil {
+	if s := p.Container().SecurityContext; s != nil {
 		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
 	}
 	if user == 0 && group == 0 {

@@ -166,8 +166,8 @@ func imageOf(opener tarball.Opener, name string) (v1.Image, string, *v1.ConfigFi
 }
 
 // SaveImage saves an image for a rollback, unless it is saved already.
-func (s Directory) SaveImage(name, id string, save func(file string) error) error {
-	file := s.ImageFile(name)
+func (d Directory) SaveImage(name, id string, save func(file string) error) error {
+	file := d.ImageFile(name)
 	// A saved file is always complete; its content is verified before it is loaded.
 	tag, err := manifest.ParseTag(name)
 	if err != nil {
@@ -176,10 +176,10 @@ func (s Directory) SaveImage(name, id string, save func(file string) error) erro
 	if _, kept, _, err := imageOf(func() (io.ReadCloser, error) { return os.Open(file) }, tag.String()); err == nil && kept == id {
 		return nil
 	}
-	if err := CreateDirectory(s.images()); err != nil {
+	if err := CreateDirectory(d.images()); err != nil {
 		return err
 	}
-	scratch, err := os.MkdirTemp(s.Path, ".scratch-")
+	scratch, err := os.MkdirTemp(d.Path, ".scratch-")
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,12 @@ import (
 
 // RemoveUnused removes the configurations that are named neither in the current manifest, nor in a saved one, nor in kubeadm's
 // patch; and the images that no rollback needs.
-func (s Directory) RemoveUnused(written []byte) error {
-	named, err := s.SavedManifests()
+func (d Directory) RemoveUnused(written []byte) error {
+	named, err := d.SavedManifests()
 	if err != nil {
 		return err
 	}
-	patches, err := s.patchFiles()
+	patches, err := d.patchFiles()
 	if err != nil {
 		return err
 	}
@@ -29,16 +29,16 @@ func (s Directory) RemoveUnused(written []byte) error {
 		named = append(named, content)
 	}
 	images := map[string]bool{}
-	for _, file := range []string{s.Original(), s.Previous()} {
+	for _, file := range []string{d.Original(), d.Previous()} {
 		content, err := ReadIfExists(file)
 		if err != nil {
 			return err
 		}
 		if pod, err := manifest.Describe(content); err == nil {
-			images[s.ImageFile(pod.Image)] = true
+			images[d.ImageFile(pod.Image)] = true
 		}
 	}
-	kept, err := filepath.Glob(filepath.Join(s.images(), "*"))
+	kept, err := filepath.Glob(filepath.Join(d.images(), "*"))
 	if err != nil {
 		return err
 	}
@@ -49,31 +49,66 @@ func (s Directory) RemoveUnused(written []byte) error {
 			}
 		}
 	}
-	return s.removeUnusedConfigs(append(named, written)...)
+	return d.removeUnusedConfigs(append(named, written)...)
 }
 
 // RemoveAll removes this tool's files from the state directory, except files with manual edits.
-func (s Directory) RemoveAll() error {
-	configs, err := filepath.Glob(filepath.Join(s.Configs(), "*"))
+func (d Directory) RemoveAll() error {
+	configs, err := filepath.Glob(filepath.Join(d.Configs(), "*"))
 	if err != nil {
 		return err
 	}
 	for _, folder := range configs {
-		if err := s.SaveEditedConfig(folder); err != nil {
+		if err := d.SaveEditedConfig(folder); err != nil {
 			return err
 		}
 	}
 	// The directory may contain other files.
-	for _, path := range []string{s.Original(), s.Previous(), s.Undo(), s.journalFile(), s.InstalledFile(),
-		s.patchedFile(), s.Configs(), s.images(), filepath.Join(s.Path, "lock")} {
+	for _, path := range []string{d.Original(), d.Previous(), d.Undo(), d.journalFile(), d.InstalledFile(),
+		d.patchedFile(), d.Configs(), d.images(), filepath.Join(d.Path, "lock")} {
 		if err := os.RemoveAll(path); err != nil {
 			return nextstep.With(err, "rm -r %s, then run this again", path)
 		}
 	}
-	if err := os.Remove(s.Path); err != nil {
-		s.Say("%s is left, with saved manual edits; once you have read them: rm -r %s", s.Path, s.Path)
+	if err := os.Remove(d.Path); err != nil {
+		d.Say("%s is left, with saved manual edits; once you have read them: rm -r %s", d.Path, d.Path)
 		return nil
 	}
-	s.Say("removed %s", s.Path)
+	d.Say("removed %s", d.Path)
+	return nil
+}
+
+// CreateScratch creates a temporary directory. check must not change anything, so before the first install it does not
+// create the state directory.
+func CreateScratch(state string) (string, error) {
+	parent := state
+	if _, err := os.Stat(state); err != nil {
+		parent = ""
+	}
+	folder, err := os.MkdirTemp(parent, ".scratch-")
+	if err != nil && parent != "" {
+		folder, err = os.MkdirTemp("", "kube-scheduler-swap-")
+	}
+	if err != nil {
+		return "", nextstep.With(err, "make room on the disk")
+	}
+	return folder, nil
+}
+
+// RemoveScratch removes files that a killed run had unpacked or
+// half written. The lock ensures that no other run uses them.
+func (d Directory) RemoveScratch() error {
+	// The second pattern is writeDurably's temporary file.
+	for _, pattern := range []string{".scratch-*", ".*.new"} {
+		left, err := filepath.Glob(filepath.Join(d.Path, pattern))
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }

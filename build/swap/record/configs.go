@@ -13,9 +13,9 @@ import (
 )
 
 // SaveConfig writes a configuration for one user into a directory named after its content, and returns the directory.
-func (s Directory) SaveConfig(content []byte, user *syscall.Credential) (string, error) {
-	folder := s.ConfigFolder(manifest.Sum(content))
-	for _, path := range []string{s.Configs(), folder} {
+func (d Directory) SaveConfig(content []byte, user *syscall.Credential) (string, error) {
+	folder := d.ConfigFolder(manifest.Sum(content))
+	for _, path := range []string{d.Configs(), folder} {
 		if err := CreateDirectory(path); err != nil {
 			return "", err
 		}
@@ -25,7 +25,7 @@ func (s Directory) SaveConfig(content []byte, user *syscall.Credential) (string,
 		err = ChownConfig(folder, user)
 	}
 	if err != nil {
-		return "", s.NoRoom("cannot keep the configuration", err)
+		return "", d.NoRoom("cannot keep the configuration", err)
 	}
 	return folder, nil
 }
@@ -49,8 +49,8 @@ func ChownConfig(folder string, user *syscall.Credential) error {
 }
 
 // ChownConfigs makes all saved configurations readable for one user only. An older release made them readable for all.
-func (s Directory) ChownConfigs(user *syscall.Credential) error {
-	folders, err := filepath.Glob(filepath.Join(s.Configs(), "*"))
+func (d Directory) ChownConfigs(user *syscall.Credential) error {
+	folders, err := filepath.Glob(filepath.Join(d.Configs(), "*"))
 	if err != nil || len(folders) == 0 {
 		return err
 	}
@@ -59,19 +59,19 @@ func (s Directory) ChownConfigs(user *syscall.Credential) error {
 			return err
 		}
 	}
-	return os.Chmod(s.Configs(), 0o700)
+	return os.Chmod(d.Configs(), 0o700)
 }
 
 // removeUnusedConfigs removes the configurations that are in none of the manifests, and saves an edited one first.
-func (s Directory) removeUnusedConfigs(manifests ...[]byte) error {
-	entries, err := os.ReadDir(s.Configs())
+func (d Directory) removeUnusedConfigs(manifests ...[]byte) error {
+	entries, err := os.ReadDir(d.Configs())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	} else if err != nil {
 		return err
 	}
 	for _, entry := range entries {
-		folder := filepath.Join(s.Configs(), entry.Name())
+		folder := filepath.Join(d.Configs(), entry.Name())
 		used := false
 		for _, manifest := range manifests {
 			used = used || strings.Contains(string(manifest), folder)
@@ -79,7 +79,7 @@ func (s Directory) removeUnusedConfigs(manifests ...[]byte) error {
 		if used {
 			continue
 		}
-		if err := s.SaveEditedConfig(folder); err != nil {
+		if err := d.SaveEditedConfig(folder); err != nil {
 			return err
 		}
 		if err := os.RemoveAll(folder); err != nil {
@@ -91,15 +91,15 @@ func (s Directory) removeUnusedConfigs(manifests ...[]byte) error {
 
 // SaveEditedConfig saves a configuration in the state directory if it
 // differs from what was installed, so that manual edits are not lost.
-func (s Directory) SaveEditedConfig(folder string) error {
+func (d Directory) SaveEditedConfig(folder string) error {
 	content, err := ReadIfExists(filepath.Join(folder, manifest.ConfigFileName))
-	if content == nil || err != nil || folder == s.ConfigFolder(manifest.Sum(content)) {
+	if content == nil || err != nil || folder == d.ConfigFolder(manifest.Sum(content)) {
 		return err
 	}
-	path := s.Stamped("edited-config-" + filepath.Base(folder))
-	if err := s.save(path, content, "cannot keep the configuration that was edited by hand"); err != nil {
+	path := d.Stamped("edited-config-" + filepath.Base(folder))
+	if err := d.save(path, content, "cannot keep the configuration that was edited by hand"); err != nil {
 		return err
 	}
-	s.Say("the configuration in %s was edited since it was installed; kept as %s", folder, path)
+	d.Say("the configuration in %s was edited since it was installed; kept as %s", folder, path)
 	return nil
 }

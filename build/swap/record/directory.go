@@ -32,35 +32,35 @@ type Directory struct {
 }
 
 // Original returns the path of the manifest from before the first swap.
-func (s Directory) Original() string { return filepath.Join(s.Path, "original.yaml") }
+func (d Directory) Original() string { return filepath.Join(d.Path, "original.yaml") }
 
 // Previous returns the path of the manifest from before the last successful install or the last rollback.
-func (s Directory) Previous() string { return filepath.Join(s.Path, "previous.yaml") }
+func (d Directory) Previous() string { return filepath.Join(d.Path, "previous.yaml") }
 
 // Undo returns the path of the manifest from before the current change. A failed install restores it.
-func (s Directory) Undo() string { return filepath.Join(s.Path, "undo.yaml") }
+func (d Directory) Undo() string { return filepath.Join(d.Path, "undo.yaml") }
 
 // Stamped returns the path of a manifest or configuration that this run saves, with the time of the run.
-func (s Directory) Stamped(kind string) string {
-	return filepath.Join(s.Path, kind+"-"+s.Started.UTC().Format("20060102T150405Z")+".yaml")
+func (d Directory) Stamped(kind string) string {
+	return filepath.Join(d.Path, kind+"-"+d.Started.UTC().Format("20060102T150405Z")+".yaml")
 }
 
 // save writes a file for a rollback or for a person. what is the beginning of the error.
-func (s Directory) save(path string, content []byte, what string) error {
+func (d Directory) save(path string, content []byte, what string) error {
 	if err := WriteDurably(path, content, 0o600); err != nil {
-		return s.NoRoom(what, err)
+		return d.NoRoom(what, err)
 	}
 	return nil
 }
 
 // NoRoom adds to an error what failed, and the next step.
-func (s Directory) NoRoom(what string, err error) error {
-	return nextstep.With(fmt.Errorf("%s: %w", what, err), "make room in %s", s.Path)
+func (d Directory) NoRoom(what string, err error) error {
+	return nextstep.With(fmt.Errorf("%s: %w", what, err), "make room in %s", d.Path)
 }
 
 // manifests returns the contents of all saved manifests.
-func (s Directory) SavedManifests() ([][]byte, error) {
-	files, err := filepath.Glob(filepath.Join(s.Path, "*.yaml"))
+func (d Directory) SavedManifests() ([][]byte, error) {
+	files, err := filepath.Glob(filepath.Join(d.Path, "*.yaml"))
 	if err != nil {
 		return nil, err
 	}
@@ -75,41 +75,41 @@ func (s Directory) SavedManifests() ([][]byte, error) {
 	return contents, nil
 }
 
-func (s Directory) Configs() string { return filepath.Join(s.Path, "configs") }
+func (d Directory) Configs() string { return filepath.Join(d.Path, "configs") }
 
 // ConfigFolder returns the directory of a configuration. Its name is derived from the content, so a manifest always
 // finds the configuration that it was made for.
-func (s Directory) ConfigFolder(sum string) string { return filepath.Join(s.Configs(), sum[:12]) }
+func (d Directory) ConfigFolder(sum string) string { return filepath.Join(d.Configs(), sum[:12]) }
 
-func (s Directory) images() string { return filepath.Join(s.Path, "images") }
+func (d Directory) images() string { return filepath.Join(d.Path, "images") }
 
 // ImageFile returns the path of the saved image for a rollback, by the image's name.
-func (s Directory) ImageFile(name string) string {
-	return filepath.Join(s.images(), manifest.Sum([]byte(name))[:12]+".tar")
+func (d Directory) ImageFile(name string) string {
+	return filepath.Join(d.images(), manifest.Sum([]byte(name))[:12]+".tar")
 }
 
-func (s Directory) journalFile() string { return filepath.Join(s.Path, "journal.json") }
+func (d Directory) journalFile() string { return filepath.Join(d.Path, "journal.json") }
 
-func (s Directory) InstalledFile() string { return filepath.Join(s.Path, "installed.json") }
+func (d Directory) InstalledFile() string { return filepath.Join(d.Path, "installed.json") }
 
-func (s Directory) patchedFile() string { return filepath.Join(s.Path, "patched.json") }
+func (d Directory) patchedFile() string { return filepath.Join(d.Path, "patched.json") }
 
 // Lock ensures that only one run at a time makes changes. The kernel releases the lock when the process ends.
-func (s Directory) Lock() (unlock func(), err error) {
-	if err := CreateDirectory(s.Path); err != nil {
+func (d Directory) Lock() (unlock func(), err error) {
+	if err := CreateDirectory(d.Path); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.Path, "lock")
+	path := filepath.Join(d.Path, "lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, nextstep.With(err, "make %s writable", s.Path)
+		return nil, nextstep.With(err, "make %s writable", d.Path)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder, _ := os.ReadFile(path)
 		file.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, nextstep.With(fmt.Errorf("cannot lock %s: %w", path, err),
-				"put %s on a local disk", s.Path)
+				"put %s on a local disk", d.Path)
 		}
 		return nil, nextstep.With(
 			fmt.Errorf("another run (process %s) is changing the scheduler", strings.TrimSpace(string(holder))),

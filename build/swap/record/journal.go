@@ -42,21 +42,22 @@ type Installed struct {
 	Hardened bool   `json:"hardened,omitempty"`
 }
 
-// ReadJSON reads a JSON file of the state directory into record, and reports whether the file exists.
-func ReadJSON(path string, record any) (bool, error) {
+// ReadJSON reads a JSON file of the state directory into entry, and reports whether the file exists.
+func ReadJSON(path string, entry any) (bool, error) {
 	content, err := ReadIfExists(path)
 	if content == nil || err != nil {
 		return false, err
 	}
-	if err := json.Unmarshal(content, record); err != nil {
+	if err := json.Unmarshal(content, entry); err != nil {
 		return false, nextstep.With(fmt.Errorf("%s is damaged: %w", path, err),
 			"read it, and remove it if you do not need it")
 	}
 	return true, nil
 }
 
-func WriteJSON(path string, record any) error {
-	content, err := json.MarshalIndent(record, "", "  ")
+// WriteJSON writes a JSON file of the state directory.
+func WriteJSON(path string, entry any) error {
+	content, err := json.MarshalIndent(entry, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -64,9 +65,9 @@ func WriteJSON(path string, record any) error {
 }
 
 // Unfinished returns the journal of an unfinished run; nil if there is none.
-func (s Directory) Unfinished() (*Journal, error) {
+func (d Directory) Unfinished() (*Journal, error) {
 	found := &Journal{}
-	there, err := ReadJSON(s.journalFile(), found)
+	there, err := ReadJSON(d.journalFile(), found)
 	if !there || err != nil {
 		return nil, err
 	}
@@ -74,76 +75,76 @@ func (s Directory) Unfinished() (*Journal, error) {
 }
 
 // IsUnproven reports whether a manifest is from an unfinished run and has never been seen working.
-func (s Directory) IsUnproven(unfinished *Journal, content []byte) (bool, error) {
+func (d Directory) IsUnproven(unfinished *Journal, content []byte) (bool, error) {
 	if unfinished == nil || !slices.Contains(unfinished.Unproven, manifest.Identity(content)) {
 		return false, nil
 	}
-	last, there, err := s.lastInstalled()
+	last, there, err := d.LastInstalled()
 	// A run that was killed during its cleanup has seen the manifest working.
 	return !there || last.Manifest != manifest.Sum(content), err
 }
 
 // WriteJournal records a manifest as not yet seen working, before it is written. It keeps the entries of an
 // earlier unfinished run.
-func (s Directory) WriteJournal(operation string, content []byte, before *Journal) error {
-	begun := Journal{Operation: operation, Started: s.Started, Process: os.Getpid(), Unproven: []string{manifest.Identity(content)}}
+func (d Directory) WriteJournal(operation string, content []byte, before *Journal) error {
+	begun := Journal{Operation: operation, Started: d.Started, Process: os.Getpid(), Unproven: []string{manifest.Identity(content)}}
 	if before != nil {
 		begun.Unproven = append(begun.Unproven, before.Unproven...)
 	}
-	if err := WriteJSON(s.journalFile(), begun); err != nil {
-		return s.NoRoom("cannot write the journal", err)
+	if err := WriteJSON(d.journalFile(), begun); err != nil {
+		return d.NoRoom("cannot write the journal", err)
 	}
 	return nil
 }
 
 // RestoreJournal restores the journal from before a run that has written nothing.
-func (s Directory) RestoreJournal(before *Journal) error {
+func (d Directory) RestoreJournal(before *Journal) error {
 	if before == nil {
-		return RemoveDurably(s.journalFile())
+		return RemoveDurably(d.journalFile())
 	}
-	return WriteJSON(s.journalFile(), before)
+	return WriteJSON(d.journalFile(), before)
 }
 
 // Undone records that the manifest from before a failed install is in place again.
-func (s Directory) Undone(good, written []byte) error {
-	last, there, err := s.lastInstalled()
+func (d Directory) Undone(good, written []byte) error {
+	last, there, err := d.LastInstalled()
 	if err != nil {
 		return err
 	}
 	// It has a new restart time now.
 	if there && last.Manifest == manifest.Sum(good) && last.Manifest != manifest.Sum(written) {
 		last.Manifest = manifest.Sum(written)
-		if err := WriteJSON(s.InstalledFile(), last); err != nil {
+		if err := WriteJSON(d.InstalledFile(), last); err != nil {
 			return err
 		}
 	}
-	return s.EndJournal()
+	return d.EndJournal()
 }
 
 // EndJournal ends a change whose scheduler works: nothing is left to undo.
-func (s Directory) EndJournal() error {
-	return errors.Join(RemoveDurably(s.journalFile()), RemoveDurably(s.Undo()))
+func (d Directory) EndJournal() error {
+	return errors.Join(RemoveDurably(d.journalFile()), RemoveDurably(d.Undo()))
 }
 
 // RecordInstalled records the swap in a manifest as the last one that works.
-func (s Directory) RecordInstalled(content []byte, swap manifest.Swap, imageID string) error {
-	return WriteJSON(s.InstalledFile(), Installed{At: time.Now().UTC(), Manifest: manifest.Sum(content), Image: swap.Image, ImageID: imageID,
+func (d Directory) RecordInstalled(content []byte, swap manifest.Swap, imageID string) error {
+	return WriteJSON(d.InstalledFile(), Installed{At: time.Now().UTC(), Manifest: manifest.Sum(content), Image: swap.Image, ImageID: imageID,
 		Version: swap.Version, Config: swap.ConfigSHA256, Mounts: swap.Mounts, Hardened: swap.Hardened})
 }
 
-// lastInstalled returns the record of the last successful install, and whether there is one.
-func (s Directory) lastInstalled() (last Installed, there bool, err error) {
-	there, err = ReadJSON(s.InstalledFile(), &last)
+// LastInstalled returns the record of the last successful install, and whether there is one.
+func (d Directory) LastInstalled() (last Installed, there bool, err error) {
+	there, err = ReadJSON(d.InstalledFile(), &last)
 	return last, there, err
 }
 
 // SavePrevious makes the manifest from before a change the previous one, unless it is the same as the written one.
-func (s Directory) SavePrevious(written []byte) error {
-	kept, err := ReadIfExists(s.Undo())
+func (d Directory) SavePrevious(written []byte) error {
+	kept, err := ReadIfExists(d.Undo())
 	if err != nil || kept == nil || manifest.Identity(kept) == manifest.Identity(written) {
 		return err
 	}
-	if err := os.Rename(s.Undo(), s.Previous()); err != nil {
+	if err := os.Rename(d.Undo(), d.Previous()); err != nil {
 		return nextstep.With(fmt.Errorf("the new scheduler works, but the manifest for a rollback cannot be saved: %w", err),
 			"run this again")
 	}

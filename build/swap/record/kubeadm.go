@@ -22,32 +22,36 @@ type patched struct {
 	Patch string `json:"patch,omitempty"`
 }
 
+// patched returns the record of kubeadm's patch, and whether there is one.
+func (d Directory) patched() (patch patched, there bool, err error) {
+	there, err = ReadJSON(d.patchedFile(), &patch)
+	return patch, there, err
+}
+
 // UpdatePatch updates kubeadm's patch, if there is one.
-func (s Directory) UpdatePatch(swap manifest.Swap) error {
-	var patch patched
-	there, err := ReadJSON(s.patchedFile(), &patch)
+func (d Directory) UpdatePatch(swap manifest.Swap) error {
+	patch, there, err := d.patched()
 	if err != nil {
 		return err
 	}
 	if !there {
 		// This node joined with another node's patch.
-		if !s.HasDefaultPatch() {
+		if !d.HasDefaultPatch() {
 			return nil
 		}
 		patch.Folder = DefaultPatches
 	}
-	if err := s.WritePatch(patch.Folder, swap); err != nil {
+	if err := d.WritePatch(patch.Folder, swap); err != nil {
 		return err
 	}
-	s.Say("updated kubeadm's patch in %s", patch.Folder)
+	d.Say("updated kubeadm's patch in %s", patch.Folder)
 	return nil
 }
 
 // patchFiles returns the paths where this tool's patch may be.
-func (s Directory) patchFiles() ([]string, error) {
+func (d Directory) patchFiles() ([]string, error) {
 	files := []string{filepath.Join(DefaultPatches, manifest.KubeadmPatchFile)}
-	var patch patched
-	if there, err := ReadJSON(s.patchedFile(), &patch); err != nil {
+	if patch, there, err := d.patched(); err != nil {
 		return nil, err
 	} else if there && patch.Folder != DefaultPatches {
 		files = append(files, filepath.Join(patch.Folder, manifest.KubeadmPatchFile))
@@ -56,14 +60,15 @@ func (s Directory) patchFiles() ([]string, error) {
 }
 
 // HasDefaultPatch reports whether this tool's patch is in kubeadm's default directory.
-func (s Directory) HasDefaultPatch() bool {
+func (d Directory) HasDefaultPatch() bool {
 	content, err := ReadIfExists(filepath.Join(DefaultPatches, manifest.KubeadmPatchFile))
 	return err == nil && strings.Contains(string(content), manifest.VersionAnnotation)
 }
 
-func (s Directory) WritePatch(folder string, swap manifest.Swap) error {
-	if Inside(folder, s.Watched) {
-		return nextstep.With(fmt.Errorf("the patch must not be in %s: kubelet would run it", s.Watched),
+// WritePatch writes kubeadm's patch for a swap into a directory, and records where it is.
+func (d Directory) WritePatch(folder string, swap manifest.Swap) error {
+	if Inside(folder, d.Watched) {
+		return nextstep.With(fmt.Errorf("the patch must not be in %s: kubelet would run it", d.Watched),
 			"name another directory with --folder")
 	}
 	content, err := manifest.KubeadmPatch(swap)
@@ -77,7 +82,7 @@ func (s Directory) WritePatch(folder string, swap manifest.Swap) error {
 	if before, err := ReadIfExists(file); err != nil {
 		return err
 	} else if before != nil && !bytes.Equal(before, content) {
-		if err := s.saveEditedPatch(before, nil); err != nil {
+		if err := d.saveEditedPatch(before, nil); err != nil {
 			return err
 		}
 	}
@@ -85,8 +90,8 @@ func (s Directory) WritePatch(folder string, swap manifest.Swap) error {
 		return nextstep.With(fmt.Errorf("cannot write kubeadm's patch: %w", err),
 			"make room in %s", folder)
 	}
-	if err := WriteJSON(s.patchedFile(), patched{Folder: folder, Patch: manifest.Sum(content)}); err != nil {
-		return s.NoRoom("cannot record where kubeadm's patch is", err)
+	if err := WriteJSON(d.patchedFile(), patched{Folder: folder, Patch: manifest.Sum(content)}); err != nil {
+		return d.NoRoom("cannot record where kubeadm's patch is", err)
 	}
 	return nil
 }
@@ -94,9 +99,9 @@ func (s Directory) WritePatch(folder string, swap manifest.Swap) error {
 // saveEditedPatch saves a patch in the state directory if it is not as this tool wrote
 // it, so that manual edits are not lost. Without a record of the written patch, it
 // compares with ours; if ours is nil too, every patch for a swap counts as unedited.
-func (s Directory) saveEditedPatch(patch, ours []byte) error {
-	var last patched
-	if _, err := ReadJSON(s.patchedFile(), &last); err != nil {
+func (d Directory) saveEditedPatch(patch, ours []byte) error {
+	last, _, err := d.patched()
+	if err != nil {
 		return err
 	}
 	switch {
@@ -106,18 +111,18 @@ func (s Directory) saveEditedPatch(patch, ours []byte) error {
 		return nil
 	}
 	// There may be two patches, in two directories.
-	kept := s.Stamped("edited-kubeadm-patch-" + manifest.Sum(patch)[:8])
-	if err := s.save(kept, patch, "cannot keep kubeadm's patch"); err != nil {
+	kept := d.Stamped("edited-kubeadm-patch-" + manifest.Sum(patch)[:8])
+	if err := d.save(kept, patch, "cannot keep kubeadm's patch"); err != nil {
 		return err
 	}
-	s.Say("kubeadm's patch was edited since this tool wrote it; kept as %s", kept)
+	d.Say("kubeadm's patch was edited since this tool wrote it; kept as %s", kept)
 	return nil
 }
 
 // RemovePatches removes kubeadm's patch, which would restore the swap. A patch with manual edits is first saved with
 // the other edited files.
-func (s Directory) RemovePatches(ours []byte) error {
-	files, err := s.patchFiles()
+func (d Directory) RemovePatches(ours []byte) error {
+	files, err := d.patchFiles()
 	if err != nil {
 		return err
 	}
@@ -129,22 +134,21 @@ func (s Directory) RemovePatches(ours []byte) error {
 		if !strings.Contains(string(content), manifest.VersionAnnotation) {
 			continue
 		}
-		if err := s.saveEditedPatch(content, ours); err != nil {
+		if err := d.saveEditedPatch(content, ours); err != nil {
 			return err
 		}
 		if err := RemoveDurably(file); err != nil {
 			return nextstep.With(fmt.Errorf("kubeadm's patch cannot be removed: %w", err), "rm %s, then run this again", file)
 		}
-		s.Say("removed %s", file)
+		d.Say("removed %s", file)
 	}
 	return nil
 }
 
 // WarnOfPatch warns about kubeadm settings that still refer to the swap after a rollback.
-func (s Directory) WarnOfPatch() {
-	var patch patched
-	if there, err := ReadJSON(s.patchedFile(), &patch); there && err == nil {
-		s.Say("kubeadm would restore the swap at its next upgrade: to prevent that, remove scheduler.extraArgs.config from its ClusterConfiguration, "+
-			"and rm %s %s", filepath.Join(patch.Folder, manifest.KubeadmPatchFile), s.patchedFile())
+func (d Directory) WarnOfPatch() {
+	if patch, there, err := d.patched(); there && err == nil {
+		d.Say("kubeadm would restore the swap at its next upgrade: to prevent that, remove scheduler.extraArgs.config from its ClusterConfiguration, "+
+			"and rm %s %s", filepath.Join(patch.Folder, manifest.KubeadmPatchFile), d.patchedFile())
 	}
 }
