@@ -178,12 +178,12 @@ func (t *Tool) checkOtherFiles(findings *Findings, pod *manifest.Pod) {
 				"kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
 			continue
 		}
-		stray := manifest.ClassifyFile(entry.Name(), content, *pod)
+		other := manifest.ClassifyFile(entry.Name(), content, *pod)
 		switch {
-		case stray.Serious():
-			findings.problem(stray.Next, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
-		case !stray.Harmless():
-			findings.warn(stray.Next, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
+		case other.Serious():
+			findings.problem(other.Next, "%s: %s", filepath.Join(folder, entry.Name()), other.Explanation)
+		case !other.Harmless():
+			findings.warn(other.Next, "%s: %s", filepath.Join(folder, entry.Name()), other.Explanation)
 		}
 	}
 }

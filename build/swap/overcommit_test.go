@@ -16,17 +16,14 @@ import (
 )
 
 func TestCheckAndRollbackNameOvercommittingPods(t *testing.T) {
-	swapped, err := manifest.Apply([]byte(swaptest.Stock), manifest.Swap{Image: "ours:1", Version: "v1", ConfigFolder: t.TempDir(), ConfigSHA256: strings.Repeat("0", 64)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	before := swaptest.PodOf(t, string(swapped.Manifest))
+	swapped := swaptest.Swapped(t, swaptest.Stock, manifest.Swap{Image: "ours:1", Version: "v1", ConfigFolder: t.TempDir(), ConfigSHA256: strings.Repeat("0", 64)})
+	before := swaptest.PodOf(t, swapped)
 	swaptest.Put(t, filepath.Join(before.Swap.ConfigFolder, manifest.ConfigFileName), "profiles: [{plugins: {filter: {enabled: [{name: Overcommit}]}}}]")
 	tool := toolFor(t, swaptest.Stock)
 	waits := swaptest.Overcommitting("a", "default-scheduler", "", host.OvercommitResource)
 	tool.node.Cluster = &host.Cluster{Client: fake.NewSimpleClientset(waits)}
 	tool.sayPending(t.Context(), before, []byte(swaptest.Stock))
-	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "1 pods request "+host.OvercommitResource) {
+	if said := said(tool); !strings.Contains(said, "1 pods request "+host.OvercommitResource) {
 		t.Errorf("a rollback says %q", said)
 	}
 	var findings Findings

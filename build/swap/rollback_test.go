@@ -24,58 +24,52 @@ import (
 
 func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 	edited := swaptest.StockWith("--v=9")
-	edit, err := manifest.Apply([]byte(edited), manifest.Swap{Image: "ours:1", Version: "v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	tool := toolFor(t, string(edit.Manifest))
+	edit := swaptest.Swapped(t, edited, manifest.Swap{Image: "ours:1", Version: "v1"})
+	tool := toolFor(t, edit)
 	tool.node.Runtime = &host.Runtime{Images: swaptest.NoImages{}}
 	swaptest.Put(t, tool.state.Original(), swaptest.Stock)
 	// A later install included the edit, so it no longer counts as one.
-	if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum(edit.Manifest), Image: "ours:1"}); err != nil {
+	if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum([]byte(edit)), Image: "ours:1"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := tool.rollback(context.Background(), ToStock); err == nil || !strings.Contains(err.Error(), "no images") {
 		t.Fatalf("the rollback: %v", err)
 	}
 	kept, err := filepath.Glob(filepath.Join(tool.state.Path, "edited-*"))
-	if err != nil || len(kept) != 1 || swaptest.Get(t, kept[0]) != string(edit.Manifest) {
+	if err != nil || len(kept) != 1 || swaptest.Get(t, kept[0]) != edit {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
-	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "the restored one is older, and the current one is kept as "+kept[0]) {
+	if said := said(tool); !strings.Contains(said, "the restored one is older, and the current one is kept as "+kept[0]) {
 		t.Errorf("it does not name %s: %q", kept[0], said)
 	}
 }
 
 func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
-	swapped, err := manifest.Apply([]byte(swaptest.Stock), manifest.Swap{Image: "ours:1", Version: "v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	swapped := swaptest.Swapped(t, swaptest.Stock, manifest.Swap{Image: "ours:1", Version: "v1"})
 	interrupted, stop := context.WithCancel(context.Background())
 	stop()
 	for name, run := range map[string]func(*Tool) error{
 		"install":  func(tool *Tool) error { return tool.Install(interrupted, Request{Image: "ours:2"}) },
 		"rollback": func(tool *Tool) error { return tool.Rollback(interrupted, ToStock) },
 	} {
-		tool := toolFor(t, string(swapped.Manifest))
+		tool := toolFor(t, swapped)
 		client := fake.NewSimpleClientset()
 		client.PrependReactor("*", "*", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 			return true, nil, context.Canceled
 		})
 		tool.node.Runtime, tool.node.Cluster = &host.Runtime{Images: swaptest.NoImages{}}, &host.Cluster{Client: client}
 		swaptest.Put(t, tool.state.Original(), swaptest.Stock)
-		if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum(swapped.Manifest)}); err != nil {
+		if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum([]byte(swapped))}); err != nil {
 			t.Fatal(err)
 		}
 		if err := run(tool); err != errInterruptedBefore {
 			t.Errorf("%s: %v, want %v", name, err, errInterruptedBefore)
 		}
 		tool.saveImages(interrupted, []byte(swaptest.Stock))
-		if said := tool.options.Output.(*strings.Builder).String(); said != "" {
+		if said := said(tool); said != "" {
 			t.Errorf("%s says %q", name, said)
 		}
-		if got := swaptest.Get(t, tool.manifest); got != string(swapped.Manifest) {
+		if got := swaptest.Get(t, tool.manifest); got != swapped {
 			t.Errorf("%s has changed the manifest:\n%s", name, got)
 		}
 	}

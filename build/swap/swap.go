@@ -1,5 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package swap replaces the kube-scheduler of a kubeadm control-plane node and restores the original.
+//
+// The manifest in kubelet's static pod directory alone decides what runs: it names the image and the configuration
+// directory, and the name of that directory changes with the content. One rename replaces the manifest. Everything that
+// a rollback needs is written before that, outside the directory that kubelet watches. So a run that is killed, or a
+// power cut, always leaves one complete manifest whose image and configuration exist.
+//
+// The commands are here: install, rollback and uninstall go through one change (change.go). What they need is in
+// manifest, record and host, none of which imports this package.
 package swap
 
 import (

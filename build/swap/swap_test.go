@@ -20,6 +20,9 @@ import (
 	"kube-scheduler-fork/build/swap/swaptest"
 )
 
+// said returns what a tool has printed.
+func said(tool *Tool) string { return tool.options.Output.(*strings.Builder).String() }
+
 // toolFor returns a tool for a manifest, without a running kubelet, container runtime or API server.
 func toolFor(t *testing.T, manifest string) *Tool {
 	t.Helper()
@@ -36,11 +39,7 @@ func toolFor(t *testing.T, manifest string) *Tool {
 
 func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 	swap := manifest.Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4), Mounts: "/etc/extender", Hardened: true}
-	edit, err := manifest.Apply([]byte(swaptest.Stock), swap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	swapped, flag := string(edit.Manifest), "    - --config="+manifest.ContainerConfigPath+"\n"
+	swapped, flag := swaptest.Swapped(t, swaptest.Stock, swap), "    - --config="+manifest.ContainerConfigPath+"\n"
 	for _, c := range []struct {
 		name, manifest string
 		installed      bool // by this tool on this node
@@ -58,7 +57,7 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 	} {
 		tool := toolFor(t, c.manifest)
 		if c.installed {
-			entry := record.Installed{Manifest: manifest.Sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, Mounts: swap.Mounts, Hardened: true, At: time.Now()}
+			entry := record.Installed{Manifest: manifest.Sum([]byte(swapped)), Image: "ours:1", Config: swap.ConfigSHA256, Mounts: swap.Mounts, Hardened: true, At: time.Now()}
 			if err := record.WriteJSON(tool.state.InstalledFile(), entry); err != nil {
 				t.Fatal(err)
 			}
@@ -82,11 +81,8 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 
 func TestMountsAreCheckedAndStay(t *testing.T) {
 	folder, earlier := t.TempDir(), t.TempDir()
-	edit, err := manifest.Apply([]byte(swaptest.Stock), manifest.Swap{Image: "ours:1", Mounts: earlier})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod := swaptest.PodOf(t, string(edit.Manifest))
+	edit := swaptest.Swapped(t, swaptest.Stock, manifest.Swap{Image: "ours:1", Mounts: earlier})
+	pod := swaptest.PodOf(t, edit)
 	for _, tt := range []struct {
 		requested  []string
 		want, fail string
@@ -121,10 +117,7 @@ func TestAManifestThatSomebodyElseHasWrittenStays(t *testing.T) {
 	tool := toolFor(t, swaptest.Stock)
 	theirs := strings.Replace(swaptest.Stock, "v1.23.17", "v1.23.18", 1)
 	swaptest.Put(t, tool.manifest, theirs)
-	_, pod, err := tool.readManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := swaptest.PodOf(t, swaptest.Get(t, tool.manifest))
 	change := &replacement{tool: tool, pod: pod, found: []byte(swaptest.Stock), mode: 0o600,
 		edit: func(at time.Time) (manifest.Edit, error) { return manifest.Restart([]byte(swaptest.Stock), at) }}
 	var other *changedByOther
@@ -142,10 +135,7 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 	if err := unix.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, pod, err := tool.readManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := swaptest.PodOf(t, swaptest.Get(t, tool.manifest))
 	beside := filepath.Join(filepath.Dir(tool.manifest), "pipe.yaml")
 	if err := unix.Mkfifo(beside, 0o600); err != nil {
 		t.Fatal(err)
@@ -194,10 +184,7 @@ func TestAManifestThatIsALinkIsRefused(t *testing.T) {
 			}
 		}
 	}
-	_, pod, err := tool.readManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := swaptest.PodOf(t, swaptest.Get(t, tool.manifest))
 	var found strings.Builder
 	tool.checkNode(t.Context(), pod, nil).Write(&found)
 	refused(found.String())
@@ -225,10 +212,7 @@ func TestStrayFilesAreFound(t *testing.T) {
 	swaptest.Put(t, filepath.Join(folder, "kube-scheduler.yaml.bak"), swaptest.Stock)
 	swaptest.Put(t, filepath.Join(folder, ".kube-scheduler.yaml.swp"), swaptest.Stock)
 	swaptest.Put(t, filepath.Join(folder, "other.yaml"), "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: i}]}\n")
-	_, pod, err := tool.readManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := swaptest.PodOf(t, swaptest.Get(t, tool.manifest))
 	var findings Findings
 	tool.checkOtherFiles(&findings, pod)
 	if len(findings) != 1 || findings.Problems() != 1 || !strings.Contains(findings[0].What, "kube-scheduler.yaml.bak") {
@@ -274,7 +258,7 @@ func TestAnotherFormOfTheManifestIsAnnouncedAndItsExactTextIsKept(t *testing.T) 
 		if got := len(kept) == 1 && swaptest.Get(t, kept[0]) == c.manifest; got != c.want {
 			t.Errorf("%s: kept %q", c.name, kept)
 		}
-		if said := tool.options.Output.(*strings.Builder).String(); strings.Contains(said, "exact text is kept as") != c.want {
+		if said := said(tool); strings.Contains(said, "exact text is kept as") != c.want {
 			t.Errorf("%s: it says %q", c.name, said)
 		}
 	}

@@ -47,12 +47,9 @@ func TestAnImageThatIsInUseIsNotRemoved(t *testing.T) {
 				client = fake.NewSimpleClientset(c.pod)
 			}
 			tool.node.Cluster = &host.Cluster{Client: client}
-			_, scheduler, err := tool.readManifest()
-			if err != nil {
-				t.Fatal(err)
-			}
+			scheduler := swaptest.PodOf(t, swaptest.Stock)
 			tool.removeImages(t.Context(), scheduler, map[string]string{image: id})
-			said := tool.options.Output.(*strings.Builder).String()
+			said := said(tool)
 			if kept := len(fakes.Removed) == 0; kept != (c.user != "") {
 				t.Errorf("kept %v, want it for %q:\n%s", kept, c.user, said)
 			}

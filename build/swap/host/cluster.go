@@ -30,6 +30,7 @@ type Cluster struct {
 	Kubeconfig string
 }
 
+// ConnectCluster returns the cluster of a kubeconfig. It sends no request.
 func ConnectCluster(kubeconfig string) (*Cluster, error) {
 	if _, err := os.Stat(kubeconfig); err != nil {
 		return nil, nextstep.With(fmt.Errorf("cannot read the API server's address and credentials: %w", err),

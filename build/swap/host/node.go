@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package host is what the tool sees of this node and its cluster: kubelet and its control groups, the container runtime,
+// the scheduler's pod and its file system, and the API server. It never writes the manifest.
 package host
 
 import (

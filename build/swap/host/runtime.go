@@ -97,6 +97,7 @@ func ping(ctx context.Context, r *Runtime) error {
 	return err
 }
 
+// Close closes the connection.
 func (r *Runtime) Close() { r.connection.Close() }
 
 // ImageID returns the ID of a loaded image, sha256:…; empty if the runtime does not have it.

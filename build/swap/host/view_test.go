@@ -47,11 +47,8 @@ func TestWhatKubeletWouldWaitForIsFound(t *testing.T) {
 
 func TestAMountInsideOfAnotherNeedsItsPlaceThere(t *testing.T) {
 	folder := t.TempDir()
-	edit, err := manifest.Apply([]byte(swaptest.Mounting(folder, "Directory", "/etc/kubernetes")), manifest.Swap{Image: "a:1", ConfigFolder: folder, ConfigSHA256: strings.Repeat("0", 64)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	swapped := swaptest.PodOf(t, string(edit.Manifest))
+	edit := swaptest.Swapped(t, swaptest.Mounting(folder, "Directory", "/etc/kubernetes"), manifest.Swap{Image: "a:1", ConfigFolder: folder, ConfigSHA256: strings.Repeat("0", 64)})
+	swapped := swaptest.PodOf(t, edit)
 	if _, err := NewView(t.TempDir(), swapped, nil); err == nil || !strings.Contains(err.Error(), "inside /etc/kubernetes") {
 		t.Errorf("%v", err)
 	}

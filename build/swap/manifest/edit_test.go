@@ -17,7 +17,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// update writes the results into testdata, to be reviewed before a commit: UPDATE=1 go test ./swap
+// update writes the results into testdata, to be reviewed before a commit: UPDATE=1 go test ./swap/manifest
 var update = os.Getenv("UPDATE") != ""
 
 var (

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package manifest reads and edits the scheduler's static pod manifest: functions from bytes to bytes, which prove that
+// nothing else changes. It also writes kubeadm's patch, and knows the other pods of kubelet's directory.
 package manifest
 
 import (

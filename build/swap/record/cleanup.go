@@ -98,7 +98,7 @@ func CreateScratch(state string) (string, error) {
 // RemoveScratch removes files that a killed run had unpacked or
 // half written. The lock ensures that no other run uses them.
 func (d Directory) RemoveScratch() error {
-	// The second pattern is writeDurably's temporary file.
+	// The second pattern is WriteDurably's temporary file.
 	for _, pattern := range []string{".scratch-*", ".*.new"} {
 		left, err := filepath.Glob(filepath.Join(d.Path, pattern))
 		if err != nil {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package record keeps the files that must outlive a run: the journal of a change, the manifests, configurations and
+// images that a rollback needs, and kubeadm's patch. All are written so that a power cut leaves the old or the new content.
 package record
 
 import (
@@ -58,7 +60,7 @@ func (d Directory) NoRoom(what string, err error) error {
 	return nextstep.With(fmt.Errorf("%s: %w", what, err), "make room in %s", d.Path)
 }
 
-// manifests returns the contents of all saved manifests.
+// SavedManifests returns the contents of all saved manifests.
 func (d Directory) SavedManifests() ([][]byte, error) {
 	files, err := filepath.Glob(filepath.Join(d.Path, "*.yaml"))
 	if err != nil {
@@ -75,6 +77,7 @@ func (d Directory) SavedManifests() ([][]byte, error) {
 	return contents, nil
 }
 
+// Configs returns the path of the saved configurations.
 func (d Directory) Configs() string { return filepath.Join(d.Path, "configs") }
 
 // ConfigFolder returns the directory of a configuration. Its name is derived from the content, so a manifest always
@@ -90,6 +93,7 @@ func (d Directory) ImageFile(name string) string {
 
 func (d Directory) journalFile() string { return filepath.Join(d.Path, "journal.json") }
 
+// InstalledFile returns the path of the record of the last install.
 func (d Directory) InstalledFile() string { return filepath.Join(d.Path, "installed.json") }
 
 func (d Directory) patchedFile() string { return filepath.Join(d.Path, "patched.json") }

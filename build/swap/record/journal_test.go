@@ -33,10 +33,7 @@ func TestADamagedRecordIsNotTakenForNone(t *testing.T) {
 func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
 	s, _ := directoryFor(t)
 	unfinished := &Journal{Unproven: []string{manifest.Identity([]byte(swaptest.Stock))}}
-	again, err := swaptest.Restarted([]byte(swaptest.Stock))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := []byte(swaptest.Restarted(t, swaptest.Stock))
 	other := []byte(strings.Replace(swaptest.Stock, "v1.23.17", "v1.23.18", 1))
 	expect := func(when string, unfinished *Journal, manifest []byte, want bool) {
 		t.Helper()

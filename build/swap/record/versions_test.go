@@ -20,16 +20,13 @@ func TestAFullDiskKeepsNoRollbackFromWhatIsKeptElsewhere(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can mount a disk that is full")
 	}
-	swapped, err := manifest.Apply([]byte(swaptest.Stock), manifest.Swap{Image: "ours:1", Version: "v1"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	edited := strings.Replace(string(swapped.Manifest), "    image:", "    - --v=9\n    image:", 1)
+	swapped := swaptest.Swapped(t, swaptest.Stock, manifest.Swap{Image: "ours:1", Version: "v1"})
+	edited := strings.Replace(swapped, "    image:", "    - --v=9\n    image:", 1)
 	for name, c := range map[string]struct {
 		manifest, previous string
 		where              string
 	}{
-		"nothing but the swap of what is put back": {string(swapped.Manifest), "", "kube-scheduler-swap install creates it again"},
+		"nothing but the swap of what is put back": {swapped, "", "kube-scheduler-swap install creates it again"},
 		"it is kept already":                       {edited, edited, "it is in "},
 		"it is kept nowhere":                       {edited, "", ""},
 	} {
@@ -83,11 +80,7 @@ func TestWhatDoesNotWorkIsNoWayBack(t *testing.T) {
 
 func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 	swapped := func(image string) string {
-		edit, err := manifest.Apply([]byte(swaptest.Stock), manifest.Swap{Image: image, Version: "v1"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(edit.Manifest)
+		return swaptest.Swapped(t, swaptest.Stock, manifest.Swap{Image: image, Version: "v1"})
 	}
 	s, _ := directoryFor(t)
 	crashes, works := swapped("crashes:1"), swapped("works:1")
@@ -100,13 +93,7 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 		}
 		return j
 	}
-	restartedNow := func(manifest string) string {
-		content, err := swaptest.Restarted([]byte(manifest))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return string(content)
-	}
+	restartedNow := func(content string) string { return swaptest.Restarted(t, content) }
 	for _, step := range []struct {
 		name, found    string
 		unfinished     *Journal
@@ -146,10 +133,7 @@ func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testi
 func TestAManifestThatARollbackPutBackIsNobodysEdit(t *testing.T) {
 	s, _ := directoryFor(t)
 	swaptest.Put(t, s.Original(), swaptest.Stock)
-	again, err := swaptest.Restarted([]byte(swaptest.Stock))
-	if err != nil {
-		t.Fatal(err)
-	}
+	again := []byte(swaptest.Restarted(t, swaptest.Stock))
 	if _, err := s.SaveEdits(again, false); err != nil {
 		t.Fatal(err)
 	}

@@ -65,10 +65,24 @@ func PodOf(t *testing.T, content string) *manifest.Pod {
 	return &pod
 }
 
+// Swapped returns a manifest after a swap.
+func Swapped(t *testing.T, content string, swap manifest.Swap) string {
+	t.Helper()
+	edit, err := manifest.Apply([]byte(content), swap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(edit.Manifest)
+}
+
 // Restarted returns a manifest with a new restart time.
-func Restarted(content []byte) ([]byte, error) {
-	edit, err := manifest.Restart(content, time.Now())
-	return edit.Manifest, err
+func Restarted(t *testing.T, content string) string {
+	t.Helper()
+	edit, err := manifest.Restart([]byte(content), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(edit.Manifest)
 }
 
 // Mounting returns the scheduler's manifest with a mount of a host path.
