@@ -26,7 +26,7 @@ func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 	edited := swaptest.StockWith("--v=9")
 	edit := swaptest.Swapped(t, edited, manifest.Swap{Image: "ours:1", Version: "v1"})
 	tool := toolFor(t, edit)
-	tool.node.Runtime = &host.Runtime{Images: swaptest.NoImages{}}
+	tool.node.Runtime = &host.Runtime{Images: &swaptest.FakeRuntime{Broken: true}}
 	swaptest.Put(t, tool.state.Original(), swaptest.Stock)
 	// A later install included the edit, so it no longer counts as one.
 	if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum([]byte(edit)), Image: "ours:1"}); err != nil {
@@ -57,7 +57,7 @@ func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
 		client.PrependReactor("*", "*", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 			return true, nil, context.Canceled
 		})
-		tool.node.Runtime, tool.node.Cluster = &host.Runtime{Images: swaptest.NoImages{}}, &host.Cluster{Client: client}
+		tool.node.Runtime, tool.node.Cluster = &host.Runtime{Images: &swaptest.FakeRuntime{Broken: true}}, &host.Cluster{Client: client}
 		swaptest.Put(t, tool.state.Original(), swaptest.Stock)
 		if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum([]byte(swapped))}); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
 				if c.original {
 					swaptest.Put(t, tool.state.Original(), swaptest.StockWith("--v=9"))
 				}
-				tool.node.Runtime = &host.Runtime{Containers: &swaptest.FakeStart{Runs: time.Now().Add(time.Hour)}}
+				tool.node.Runtime = &host.Runtime{Containers: &swaptest.FakeRuntime{Runs: time.Now().Add(time.Hour)}}
 				swaptest.Passed(t, tool.manifest, time.Hour)
 				err := tool.rollback(context.Background(), ToStock)
 				if err == nil || !strings.Contains(err.Error(), "nothing to roll back, but") {
@@ -104,5 +104,19 @@ func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestALeaderThatBindsNothingIsNamedWithWhatToDoThere(t *testing.T) {
+	tool := toolFor(t, swaptest.Stock)
+	what, next := nextstep.Split(tool.undoneError(&host.Failure{Reason: "it did not bind", Leader: "cp2_1234"}, nil, true), "")
+	if !strings.Contains(what, "cp2_1234 holds the lease but binds no pods") || strings.Contains(what, "the new scheduler does not work") {
+		t.Error(what)
+	}
+	if !strings.HasPrefix(next, "on cp2: kube-scheduler-swap rollback") {
+		t.Error(next)
+	}
+	if got := tool.undoneError(&host.Failure{Reason: "it did not bind"}, nil, true).Error(); !strings.Contains(got, "the new scheduler does not work") {
+		t.Error(got)
 	}
 }

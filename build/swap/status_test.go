@@ -26,7 +26,8 @@ import (
 func statusOf(t *testing.T, manifest string, client *fake.Clientset) (*Status, string) {
 	t.Helper()
 	tool := toolFor(t, manifest)
-	tool.node.Runtime = &host.Runtime{Containers: &swaptest.FakeStart{}, Images: swaptest.OneImage{}}
+	fakes := &swaptest.FakeRuntime{Runs: time.Now()}
+	tool.node.Runtime = &host.Runtime{Containers: fakes, Images: fakes}
 	tool.node.Cluster = &host.Cluster{Client: client}
 	status, err := tool.Status(context.Background())
 	if err != nil {

@@ -42,7 +42,7 @@ func TestASchedulerThatKubeletIsAboutToStartIsNotBroken(t *testing.T) {
 				manifest := swaptest.Put(t, filepath.Join(t.TempDir(), "kube-scheduler.yaml"), swaptest.Stock)
 				swaptest.Passed(t, manifest, c.written)
 				began := time.Now()
-				n.Runtime = &Runtime{Containers: &swaptest.FakeStart{Created: began.Add(-c.made), Runs: began.Add(c.starts)}}
+				n.Runtime = &Runtime{Containers: &swaptest.FakeRuntime{Created: began.Add(-c.made), Runs: began.Add(c.starts)}}
 				pod := swaptest.PodWith(t, "--secure-port="+address.Port())
 				pod.Container().LivenessProbe = nil
 				if err := n.Broken(context.Background(), pod, manifest); (err != nil) != c.broken {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package swaptest has the fixtures of the swap tool's tests.
 package swaptest
 
 import (

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package swaptest has the fixtures of the swap tool's tests.
 package swaptest
 
 import (
@@ -12,64 +11,54 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// FakeStart is a container runtime with one pod, whose container starts at a given time.
-type FakeStart struct {
+// FakeRuntime is a container runtime with image IDs by name, and containers.
+type FakeRuntime struct {
 	cri.RuntimeServiceClient
+	cri.ImageServiceClient
+	Images map[string]string
+	// Broken makes it fail for every image: a rollback then stops before it changes anything.
+	Broken     bool
+	Containers []*cri.Container
+	Removed    []string
+	// Created is when the sandbox of the scheduler was created, and Runs when its container starts. They replace Containers.
 	Created, Runs time.Time
 }
 
-func (r *FakeStart) ListContainers(context.Context, *cri.ListContainersRequest, ...grpc.CallOption) (
-	*cri.ListContainersResponse, error) {
+// ListContainers returns Containers, or that of the scheduler.
+func (f *FakeRuntime) ListContainers(
+	context.Context, *cri.ListContainersRequest, ...grpc.CallOption,
+) (*cri.ListContainersResponse, error) {
+	if f.Runs.IsZero() {
+		return &cri.ListContainersResponse{Containers: f.Containers}, nil
+	}
 	state := cri.ContainerState_CONTAINER_EXITED
-	if !time.Now().Before(r.Runs) {
+	if !time.Now().Before(f.Runs) {
 		state = cri.ContainerState_CONTAINER_RUNNING
 	}
 	return &cri.ListContainersResponse{Containers: []*cri.Container{{Id: "c", PodSandboxId: "s", State: state}}}, nil
 }
 
-func (r *FakeStart) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest, ...grpc.CallOption) (
-	*cri.ListPodSandboxResponse, error) {
-	return &cri.ListPodSandboxResponse{Items: []*cri.PodSandbox{{Id: "s", CreatedAt: r.Created.UnixNano()}}}, nil
+// ListPodSandbox returns the sandbox of the scheduler.
+func (f *FakeRuntime) ListPodSandbox(
+	context.Context, *cri.ListPodSandboxRequest, ...grpc.CallOption,
+) (*cri.ListPodSandboxResponse, error) {
+	return &cri.ListPodSandboxResponse{Items: []*cri.PodSandbox{{Id: "s", CreatedAt: f.Created.UnixNano()}}}, nil
 }
 
-// NoImages is a container runtime that fails for every image: a rollback then stops before it changes anything.
-type NoImages struct{ cri.ImageServiceClient }
-
-func (NoImages) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
-	return nil, errors.New("no images")
-}
-
-// OneImage is a container runtime that has every image.
-type OneImage struct{ cri.ImageServiceClient }
-
-func (OneImage) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
-	return &cri.ImageStatusResponse{Image: &cri.Image{}}, nil
-}
-
-// FakeRuntime is a container runtime with image IDs by name, and containers.
-type FakeRuntime struct {
-	cri.RuntimeServiceClient
-	cri.ImageServiceClient
-	Images     map[string]string
-	Containers []*cri.Container
-	Removed    []string
-}
-
-func (f *FakeRuntime) ListContainers(
-	context.Context, *cri.ListContainersRequest, ...grpc.CallOption,
-) (*cri.ListContainersResponse, error) {
-	return &cri.ListContainersResponse{Containers: f.Containers}, nil
-}
-
+// ImageStatus returns the ID of one of Images.
 func (f *FakeRuntime) ImageStatus(
 	_ context.Context, asked *cri.ImageStatusRequest, _ ...grpc.CallOption,
 ) (*cri.ImageStatusResponse, error) {
+	if f.Broken {
+		return nil, errors.New("no images")
+	}
 	if id := f.Images[asked.Image.Image]; id != "" {
 		return &cri.ImageStatusResponse{Image: &cri.Image{Id: id, Size_: 20 << 20}}, nil
 	}
 	return &cri.ImageStatusResponse{}, nil
 }
 
+// RemoveImage records the removed image.
 func (f *FakeRuntime) RemoveImage(
 	_ context.Context, asked *cri.RemoveImageRequest, _ ...grpc.CallOption,
 ) (*cri.RemoveImageResponse, error) {
