@@ -88,7 +88,7 @@ func (t *Tool) change(ctx context.Context, c change) error {
 const undoTime = 2 * time.Minute
 
 // undo restores a manifest that worked, even if the user has cancelled. found is the current manifest.
-func (t *Tool) undo(reason error, found, good []byte) error {
+func (t *Tool) undo(reason error, found, fallback []byte) error {
 	var failed *host.Failure
 	switch {
 	case errors.Is(reason, context.Canceled):
@@ -99,13 +99,13 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 		t.say("%s", failed.Reason)
 	}
 	t.say("restoring the old manifest")
-	written, err := t.restore(context.Background(), found, good, undoTime)
+	written, err := t.restore(context.Background(), found, fallback, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
 		return fmt.Errorf("%v\n%w", blame(reason), err)
 	}
 	if err == nil {
-		if err = t.state.Undone(good, written); err != nil {
+		if err = t.state.Undone(fallback, written); err != nil {
 			return t.state.NoRoom(blame(reason).Error()+"\nthe old one runs again, but that cannot be recorded", err)
 		}
 	}

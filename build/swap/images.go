@@ -17,9 +17,9 @@ import (
 
 // saveImages saves the images that a rollback needs: kubelet removes unused images, and a node may have no registry. An
 // image that cannot be saved is no reason to stop.
-func (t *Tool) saveImages(ctx context.Context, good []byte) {
+func (t *Tool) saveImages(ctx context.Context, fallback []byte) {
 	original, _ := record.ReadIfExists(t.state.Original())
-	for _, content := range [][]byte{good, original} {
+	for _, content := range [][]byte{fallback, original} {
 		pod, err := manifest.Describe(content)
 		if content == nil || err != nil {
 			continue

@@ -47,8 +47,8 @@ type installation struct {
 	probes     host.Probes
 	want       host.Wanted
 	unfinished *record.Journal
-	// good is the manifest that an undo restores; nil: none that works.
-	good []byte
+	// fallback is the manifest that an undo restores; nil: none that works.
+	fallback []byte
 }
 
 // prepare plans the change, and returns an error if anything would make it fail.
@@ -112,17 +112,18 @@ func (i *installation) supply(ctx context.Context) error {
 }
 
 func (i *installation) keep(ctx context.Context) (done bool, err error) {
-	i.good, err = i.state.SaveForUndo(i.p.before, i.p.pod, i.unfinished, func() error { return i.node.Broken(ctx, i.p.pod, i.manifest) })
+	works := func() error { return i.node.Broken(ctx, i.p.pod, i.manifest) }
+	i.fallback, err = i.state.SaveForUndo(i.p.before, i.p.pod, i.unfinished, works)
 	if err != nil {
 		return false, err
 	}
-	i.saveImages(ctx, i.good)
+	i.saveImages(ctx, i.fallback)
 	if i.p.unchanged() {
 		if done, err := i.already(ctx); done || err != nil {
 			return done, err
 		}
 	}
-	if i.good != nil {
+	if i.fallback != nil {
 		i.probes.Bound = i.node.BoundBefore(ctx, i.probes)
 	}
 	if ctx.Err() != nil {
@@ -150,9 +151,9 @@ func (i *installation) already(ctx context.Context) (done bool, err error) {
 	switch leader := host.LeaderOf(err); {
 	case err == nil:
 		return true, i.finish(ctx, p.before)
-	case i.good != nil && manifest.Identity(i.good) != manifest.Identity(p.before):
+	case i.fallback != nil && manifest.Identity(i.fallback) != manifest.Identity(p.before):
 		// The earlier run was killed before its probe.
-		return false, i.undo(err, p.before, i.good)
+		return false, i.undo(err, p.before, i.fallback)
 	case ctx.Err() != nil:
 		return false, errInterruptedBefore
 	case leader != "":
@@ -184,8 +185,8 @@ func (i *installation) replace(ctx context.Context) (written []byte, err error) 
 func (i *installation) unwritten(err error) error { return err }
 
 func (i *installation) failed(err error, written []byte) error {
-	if i.good != nil {
-		return i.undo(err, written, i.good)
+	if i.fallback != nil {
+		return i.undo(err, written, i.fallback)
 	}
 	if errors.Is(err, context.Canceled) {
 		err = errors.New("it was interrupted before it was confirmed to work")

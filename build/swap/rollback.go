@@ -80,11 +80,11 @@ type restoration struct {
 	pod        *manifest.Pod
 	unreadable error
 	unfinished *record.Journal
-	// unproven reports whether before is from the unfinished run, and was never seen working. kept is then the manifest
-	// from before that run, if there is one.
+	// unproven reports whether before is from the unfinished run, and was never seen working. earlier is then the
+	// manifest from before that run, if there is one.
 	unproven bool
-	kept     []byte
-	// fromUndo reports whether kept is the target.
+	earlier  []byte
+	// fromUndo reports whether earlier is the target.
 	fromUndo bool
 	// reformatted reports whether a restart time changes the format of the target.
 	reformatted bool
@@ -118,12 +118,12 @@ func (t *Tool) restoration(to string) (*restoration, error) {
 			return nil, err
 		}
 	}
-	if r.kept, err = record.ReadIfExists(t.state.Undo()); err != nil {
+	if r.earlier, err = record.ReadIfExists(t.state.Undo()); err != nil {
 		return nil, err
 	}
 	// The manifest from before the unfinished run is still in that run's undo file.
-	if r.fromUndo = to == ToPrevious && r.unproven && r.kept != nil; r.fromUndo {
-		r.target, r.path = r.kept, t.state.Undo()
+	if r.fromUndo = to == ToPrevious && r.unproven && r.earlier != nil; r.fromUndo {
+		r.target, r.path = r.earlier, t.state.Undo()
 	}
 	return r, nil
 }
@@ -176,7 +176,7 @@ func (r *restoration) keep(ctx context.Context) (done bool, err error) {
 	if err := r.ensureImage(ctx, r.target); err != nil {
 		return false, err
 	}
-	if r.before != nil && r.unreadable == nil && (!r.unproven || r.kept == nil) {
+	if r.before != nil && r.unreadable == nil && (!r.unproven || r.earlier == nil) {
 		return false, r.state.SaveReplaced(r.before, r.pod, r.target)
 	}
 	return false, nil

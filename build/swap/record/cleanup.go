@@ -10,8 +10,8 @@ import (
 	"kube-scheduler-fork/build/swap/manifest"
 )
 
-// RemoveUnused removes the configurations that are named neither in the current manifest, nor in a saved one, nor in kubeadm's
-// patch; and the images that no rollback needs.
+// RemoveUnused removes the configurations that are named neither in the current manifest, nor in a saved one, nor in
+// kubeadm's patch; and the images that no rollback needs.
 func (d Directory) RemoveUnused(written []byte) error {
 	named, err := d.SavedManifests()
 	if err != nil {

@@ -30,8 +30,9 @@ func (d Directory) SaveConfig(content []byte, user *syscall.Credential) (string,
 	return folder, nil
 }
 
-// ChownConfig makes a configuration readable for one user only: it may contain secrets. nil is the user of this process,
-// root. The user needs no access to the parent directories, since the container runtime mounts this one as root.
+// ChownConfig makes a configuration readable for one user only: it may contain secrets. nil is the user of this
+// process, root. The user needs no access to the parent directories, since the container runtime mounts this one as
+// root.
 func ChownConfig(folder string, user *syscall.Credential) error {
 	if user == nil {
 		user = &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}

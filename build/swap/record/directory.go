@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package record keeps the files that must outlive a run: the journal of a change, the manifests, configurations and
-// images that a rollback needs, and kubeadm's patch. All are written so that a power cut leaves the old or the new content.
+// images that a rollback needs, and kubeadm's patch. Each is written so that a power cut leaves the old or the new one.
 package record
 
 import (

@@ -106,13 +106,13 @@ func (d Directory) RestoreJournal(before *Journal) error {
 }
 
 // Undone records that the manifest from before a failed install is in place again.
-func (d Directory) Undone(good, written []byte) error {
+func (d Directory) Undone(fallback, written []byte) error {
 	last, there, err := d.LastInstalled()
 	if err != nil {
 		return err
 	}
 	// It has a new restart time now.
-	if there && last.Manifest == manifest.Sum(good) && last.Manifest != manifest.Sum(written) {
+	if there && last.Manifest == manifest.Sum(fallback) && last.Manifest != manifest.Sum(written) {
 		last.Manifest = manifest.Sum(written)
 		if err := WriteJSON(d.InstalledFile(), last); err != nil {
 			return err

@@ -17,7 +17,7 @@ import (
 // the current one; or the one before it, if the current one is from an unfinished run and was never seen working. It
 // returns nil if there is nothing to restore, because the current scheduler does not work, as reported by works.
 func (d Directory) SaveForUndo(before []byte, pod *manifest.Pod, unfinished *Journal, works func() error) ([]byte, error) {
-	good := before
+	fallback := before
 	unproven, err := d.IsUnproven(unfinished, before)
 	if err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (d Directory) SaveForUndo(before []byte, pod *manifest.Pod, unfinished *Jou
 		if err != nil {
 			return nil, err
 		}
-		if good = kept; kept != nil {
+		if fallback = kept; kept != nil {
 			d.Say("the %s of %s did not finish; its manifest does not count as working", unfinished.Operation, unfinished.Started.Format(time.RFC3339))
 		}
 	} else if problem := works(); problem != nil {
@@ -37,7 +37,7 @@ func (d Directory) SaveForUndo(before []byte, pod *manifest.Pod, unfinished *Jou
 		}
 		d.Say("the current scheduler does not work, so it cannot be used for a rollback: %v; its manifest is kept as %s",
 			problem, kept)
-		good = nil
+		fallback = nil
 	}
 	const what = "cannot save the manifest for a rollback"
 	if !pod.Swapped && !manifest.HalfSwapped(pod) {
@@ -47,16 +47,16 @@ func (d Directory) SaveForUndo(before []byte, pod *manifest.Pod, unfinished *Jou
 			return nil, err
 		}
 		// A manifest that does not work is saved only if there is no other.
-		if kept == nil || good != nil && !manifest.OnlyRestarted(kept, before) {
+		if kept == nil || fallback != nil && !manifest.OnlyRestarted(kept, before) {
 			if err := d.save(d.Original(), before, what); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if good == nil {
+	if fallback == nil {
 		return nil, RemoveDurably(d.Undo())
 	}
-	return good, d.save(d.Undo(), good, what)
+	return fallback, d.save(d.Undo(), fallback, what)
 }
 
 // SaveReplaced saves the manifest that a rollback replaces. A full disk is no reason to stay with a scheduler that does
