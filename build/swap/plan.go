@@ -11,10 +11,15 @@ import (
 	goruntime "runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
+	"kube-scheduler-fork/build/signature"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // Request is a user's request. Empty fields leave the current values.
@@ -43,18 +48,18 @@ type Request struct {
 type plan struct {
 	// before is the current manifest; pod is its decoded form.
 	before []byte
-	pod    *Pod
+	pod    *manifest.Pod
 	// archive is the archive to load; nil if the image is already in the runtime.
-	archive *archive
+	archive *record.Archive
 	imageID string
-	swap    Swap
+	swap    manifest.Swap
 	// config is the content of the configuration to install; nil for
 	// no change. adopted are the flags that were copied into it.
 	config  []byte
-	adopted []setting
+	adopted []manifest.Setting
 	// after is the new manifest, and afterPod its decoded form; reformatted reports whether other lines change, too.
 	after       []byte
-	afterPod    *Pod
+	afterPod    *manifest.Pod
 	reformatted bool
 	// accepted is the configuration as the new scheduler accepted it, and warnings are its messages. refusal is why it
 	// rejected the configuration, or why its pod could not start.
@@ -81,7 +86,7 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if p.before, p.pod, err = t.readManifest(); err != nil {
 		return nil, err
 	}
-	scratch, err := scratchFolder(t.state.folder)
+	scratch, err := record.CreateScratch(t.state.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -115,11 +120,11 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 
 // apply computes the new manifest.
 func (p *plan) apply() error {
-	edit, err := Apply(p.before, p.swap)
+	edit, err := manifest.Apply(p.before, p.swap)
 	if err != nil {
 		return err
 	}
-	after, err := Describe(edit.Manifest)
+	after, err := manifest.Describe(edit.Manifest)
 	p.after, p.afterPod, p.reformatted = edit.Manifest, &after, edit.Reformatted
 	return err
 }
@@ -134,13 +139,13 @@ func (t *Tool) ask(ctx context.Context, p *plan, request Request, scratch, root 
 	}
 	staged := filepath.Join(scratch, "config")
 	if p.swap.ConfigFolder != "" {
-		err := errors.Join(os.Mkdir(staged, 0o700), os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600))
+		err := errors.Join(os.Mkdir(staged, 0o700), os.WriteFile(filepath.Join(staged, manifest.ConfigFileName), config, 0o600))
 		if err != nil {
 			return nextstep.With(err, "make room on the disk")
 		}
 		instead[p.swap.ConfigFolder] = staged
 	}
-	view, err := newView(root, p.afterPod, instead)
+	view, err := host.NewView(root, p.afterPod, instead)
 	if err != nil {
 		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
@@ -150,32 +155,15 @@ func (t *Tool) ask(ctx context.Context, p *plan, request Request, scratch, root 
 	}
 	if p.swap.ConfigFolder != "" {
 		// Set the owner as install does, even if the installed copy belongs to another user.
-		if err := giveConfig(staged, view.user); err != nil {
+		if err := record.ChownConfig(staged, view.User); err != nil {
 			return err
 		}
 	}
-	asked := scheduler{binary: "/" + schedulerInImage, folder: scratch, run: view.run, control: isControl(p.swap.Version)}
-	if p.accepted, p.warnings, err = asked.accepts(ctx, p.afterPod, config); err != nil {
+	asked := host.Scheduler{Binary: "/" + record.SchedulerInImage, Folder: scratch, Run: view.Run, Control: host.IsControl(p.swap.Version)}
+	if p.accepted, p.warnings, err = asked.Validate(ctx, p.afterPod, config); err != nil {
 		p.refusal = fmt.Errorf("the new scheduler does not accept its command line or configuration: %w", err)
 	}
 	return nil
-}
-
-// scratchFolder creates a temporary directory. check must not change anything, so before the first install it does not
-// create the state directory.
-func scratchFolder(state string) (string, error) {
-	parent := state
-	if _, err := os.Stat(state); err != nil {
-		parent = ""
-	}
-	folder, err := os.MkdirTemp(parent, ".scratch-")
-	if err != nil && parent != "" {
-		folder, err = os.MkdirTemp("", "kube-scheduler-swap-")
-	}
-	if err != nil {
-		return "", nextstep.With(err, "make room on the disk")
-	}
-	return folder, nil
 }
 
 // planImage chooses the image and unpacks its scheduler.
@@ -190,44 +178,44 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 		name = p.pod.Image
 	}
 	if file == "" {
-		id, err := t.runtime.imageID(ctx, name)
+		id, err := t.node.Runtime.ImageID(ctx, name)
 		if err != nil {
 			return err
 		}
 		if id == "" {
 			return nextstep.With(
-				fmt.Errorf("the image %s is not in the container runtime at %s", name, t.runtime.endpoint),
+				fmt.Errorf("the image %s is not in the container runtime at %s", name, t.node.Runtime.Endpoint),
 				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		file = filepath.Join(scratch, "image.tar")
-		if err := t.runtime.save(ctx, name, file); err != nil {
+		if err := t.node.Runtime.Save(ctx, name, file); err != nil {
 			return err
 		}
-		saved, err := openArchive(file)
+		saved, err := record.OpenArchive(file)
 		if err != nil {
 			return nextstep.With(fmt.Errorf("the image %s is incomplete in the container runtime: %w", name, err),
 				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
-		p.imageID, p.swap.Image, p.swap.Version = id, name, saved.version
-		return t.takeScheduler(saved, root)
+		p.imageID, p.swap.Image, p.swap.Version = id, name, saved.Version
+		return t.unpackScheduler(saved, root)
 	}
-	loaded, err := openArchive(file)
+	loaded, err := record.OpenArchive(file)
 	if err != nil {
 		return err
 	}
-	p.archive, p.imageID, p.swap.Image, p.swap.Version = loaded, loaded.id, loaded.name, loaded.version
-	return t.takeScheduler(loaded, root)
+	p.archive, p.imageID, p.swap.Image, p.swap.Version = loaded, loaded.ID, loaded.Name, loaded.Version
+	return t.unpackScheduler(loaded, root)
 }
 
 // unknownVersion is the version annotation for an image without a version label. The annotation itself marks a swap.
 const unknownVersion = "unknown"
 
-func (t *Tool) takeScheduler(a *archive, root string) error {
-	if a.architecture != goruntime.GOARCH {
-		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.path, a.architecture, goruntime.GOARCH),
+func (t *Tool) unpackScheduler(a *record.Archive, root string) error {
+	if a.Architecture != goruntime.GOARCH {
+		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.Path, a.Architecture, goruntime.GOARCH),
 			"use the bundle for linux-%s (make release ARCH=%s)", goruntime.GOARCH, goruntime.GOARCH)
 	}
-	return a.unpack(root)
+	return a.Unpack(root)
 }
 
 // planConfig chooses the configuration: the requested one, or that of the current swap.
@@ -239,11 +227,11 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		if p.swap.ConfigFolder == "" {
 			return nil
 		}
-		file := filepath.Join(p.swap.ConfigFolder, ConfigFileName)
-		if content, err := readRegular(file); err != nil {
+		file := filepath.Join(p.swap.ConfigFolder, manifest.ConfigFileName)
+		if content, err := record.ReadRegular(file); err != nil {
 			return nextstep.With(fmt.Errorf("the configuration of the current swap: %w", err),
 				"name one with --config")
-		} else if sum(content) != p.swap.ConfigSHA256 {
+		} else if manifest.Sum(content) != p.swap.ConfigSHA256 {
 			return nextstep.With(fmt.Errorf("%s was changed since it was installed", file),
 				"copy it to another directory, and give the copy with --config")
 		} else if request.AdoptFlags {
@@ -251,7 +239,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		}
 		return nil
 	}
-	content, err := readRegular(request.Config)
+	content, err := record.ReadRegular(request.Config)
 	if err != nil {
 		return nextstep.With(fmt.Errorf("the configuration: %w", err),
 			"name a KubeSchedulerConfiguration with --config")
@@ -263,13 +251,13 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 func (t *Tool) useConfig(p *plan, content []byte, adoptFlags bool) error {
 	if adoptFlags {
 		var err error
-		if content, p.adopted, err = adopt(p.pod, content); err != nil {
+		if content, p.adopted, err = manifest.Adopt(p.pod, content); err != nil {
 			return err
 		}
 	}
 	p.config = content
-	p.swap.ConfigSHA256 = sum(content)
-	p.swap.ConfigFolder = t.state.configFolder(p.swap.ConfigSHA256)
+	p.swap.ConfigSHA256 = manifest.Sum(content)
+	p.swap.ConfigFolder = t.state.ConfigFolder(p.swap.ConfigSHA256)
 	return nil
 }
 
@@ -280,7 +268,7 @@ const NoMount = "none"
 func (p *plan) planMounts(requested []string) error {
 	if len(requested) == 0 {
 		p.swap.Mounts = p.pod.Swap.Mounts
-		for _, folder := range p.swap.mounts() {
+		for _, folder := range p.swap.MountList() {
 			if _, err := os.Stat(folder); err != nil {
 				return nextstep.With(fmt.Errorf("a directory of the current swap: %w", err),
 					"mkdir %s; or add --mount with the directories that are still needed, or --mount %s", folder, NoMount)
@@ -309,14 +297,14 @@ func (p *plan) checkMount(folder string) error {
 		return nextstep.With(fmt.Errorf("--mount %q is not an absolute path", folder),
 			"name each directory by its absolute path; --mount %s alone removes all", NoMount)
 	}
-	taken := []string{ContainerConfigFolder}
+	taken := []string{manifest.ContainerConfigFolder}
 	for _, mount := range p.pod.Container().VolumeMounts {
-		if !isOurs(mount.Name) {
+		if !manifest.IsOurs(mount.Name) {
 			taken = append(taken, mount.MountPath)
 		}
 	}
 	for _, other := range taken {
-		if inside(folder, other) || inside(other, folder) {
+		if record.Inside(folder, other) || record.Inside(other, folder) {
 			return nextstep.With(fmt.Errorf("--mount %s: the scheduler's pod already has a volume at %s", folder, other),
 				"put the files that the configuration names into another directory, such as /etc/kubernetes/kube-scheduler")
 		}
@@ -358,5 +346,42 @@ func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 	if p.reformatted {
 		fmt.Fprintf(t.options.Output, "%s\n", wouldReformat(t.manifest))
 	}
-	return Diff(t.manifest, p.before, t.manifest+" (after install)", p.after), nil
+	return manifest.Diff(t.manifest, p.before, t.manifest+" (after install)", p.after), nil
+}
+
+// planUser makes a hardened scheduler run as NonRootUser if that user can read all its files, and lists the files that
+// the scheduler's user cannot read: without capabilities, even root cannot read every file.
+func (p *plan) planUser(request Request, v *host.View, config []byte) (err error) {
+	if !p.swap.Hardened {
+		return nil
+	}
+	files := host.FilesOf(p.afterPod, config)
+	if v.User == nil && request.Hardened {
+		nonRoot := syscall.Credential{Uid: manifest.NonRootUser, Gid: manifest.NonRootUser}
+		if p.rootOnly, err = v.Unreadable(nonRoot, files); err != nil {
+			return err
+		}
+		if len(p.rootOnly) == 0 {
+			p.swap.NonRoot, v.User = true, &nonRoot
+			return p.apply()
+		}
+	}
+	user := syscall.Credential{}
+	if v.User != nil {
+		user = *v.User
+	}
+	p.unreadable, err = v.Unreadable(user, files)
+	return err
+}
+
+// verifySignature returns an error for an archive without a good signature by the request's key.
+func verifySignature(request Request) error {
+	if request.Archive == "" {
+		return nextstep.With(errors.New("--verify-key is given without --archive: an image in the container runtime has no signature"),
+			"add --archive kube-scheduler.tar, or leave out --verify-key")
+	}
+	if err := record.RefuseSpecial(request.Archive); err != nil {
+		return fmt.Errorf("the image archive: %w", err)
+	}
+	return signature.Verify(request.VerifyKey, request.Archive)
 }

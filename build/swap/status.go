@@ -12,6 +12,10 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // Status is the state of this node's scheduler and its files.
@@ -57,7 +61,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Status{Node: t.kubelet.nodeName, Manifest: t.manifest, Swapped: pod.Swapped, Image: pod.Image, Version: pod.Swap.Version,
+	s := &Status{Node: t.node.Kubelet.NodeName, Manifest: t.manifest, Swapped: pod.Swapped, Image: pod.Image, Version: pod.Swap.Version,
 		ConfigSHA256: pod.Swap.ConfigSHA256}
 	note := func(format string, arguments ...any) { s.Notes = append(s.Notes, fmt.Sprintf(format, arguments...)) }
 
@@ -68,42 +72,42 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		}
 	}
 	if s.ConfigSHA256 != "" {
-		if found, err := readRegular(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
+		if found, err := record.ReadRegular(filepath.Join(pod.Swap.ConfigFolder, manifest.ConfigFileName)); err != nil {
 			note("the configuration cannot be read: %v", err)
-		} else if sum(found) != s.ConfigSHA256 {
+		} else if manifest.Sum(found) != s.ConfigSHA256 {
 			note("%s was changed since it was installed; the running scheduler may use either version", s.Config)
 		}
 	}
-	if id, err := t.runtime.imageID(ctx, pod.Image); err != nil {
+	if id, err := t.node.Runtime.ImageID(ctx, pod.Image); err != nil {
 		note("%v", err)
 	} else if id == "" {
 		note("the container runtime does not have the image %s", pod.Image)
 	} else {
 		s.ImageID = id
 	}
-	if err := t.running(ctx, s, pod.Namespace, t.podName(pod), pod.ContainerName, note); err != nil {
+	if err := t.running(ctx, s, pod.Namespace, t.node.PodName(pod), pod.ContainerName, note); err != nil {
 		return nil, err
 	}
-	if s.Health = healthy(ctx, pod.HealthURL()); s.Health == "" {
+	if s.Health = host.Healthy(ctx, pod.HealthURL()); s.Health == "" {
 		s.Health = "ok"
 	}
-	config, err := configOf(pod)
+	config, err := host.ConfigOf(pod)
 	// A half-swapped manifest is reported below, with another next step.
-	if err != nil && !halfSwapped(pod) {
+	if err != nil && !manifest.HalfSwapped(pod) {
 		note("%v", err)
 	}
 	if lease := pod.Lease(config); lease != nil {
 		s.Lease = lease.String()
-		if holder, err := t.cluster.holder(ctx, *lease); err != nil {
+		if holder, err := t.node.Cluster.Holder(ctx, *lease); err != nil {
 			note("%v", err)
 			s.leaseUnknown = true
 		} else {
 			s.setHolder(holder, time.Now())
 		}
 	}
-	if pending, err := t.cluster.pending(ctx); err == nil {
+	if pending, err := t.node.Cluster.Pending(ctx); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(pending)) {
-			if t.servesNow(pod, name) {
+			if host.ServesNow(pod, name) {
 				note("pods that wait for %s: %d, such as %s; next: kubectl describe pod, which shows the reason",
 					name, len(pending[name]), pending[name][0])
 			}
@@ -124,9 +128,9 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 const leaseSlack = 10 * time.Second
 
 // setHolder sets the lease holder and whether the lease has expired.
-func (s *Status) setHolder(holder holder, now time.Time) {
-	s.Holder, s.Renewed, s.Here = holder.identity, holder.renewed, isHere(holder.identity)
-	s.Expired = holder.identity != "" && now.Sub(holder.renewed) > holder.duration+leaseSlack
+func (s *Status) setHolder(holder host.Holder, now time.Time) {
+	s.Holder, s.Renewed, s.Here = holder.Identity, holder.Renewed, host.IsHere(holder.Identity)
+	s.Expired = holder.Identity != "" && now.Sub(holder.Renewed) > holder.Duration+leaseSlack
 }
 
 // led reports whether a scheduler holds the lease, or none needs to.
@@ -136,13 +140,13 @@ func (s *Status) led() bool {
 
 // running finds the running container of the pod in the manifest.
 func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
-	containers, err := t.runtime.containersOf(ctx, namespace, pod, name)
+	containers, err := t.node.Runtime.ContainersOf(ctx, namespace, pod, name)
 	if err != nil {
 		return err
 	}
-	var newest *container
+	var newest *host.Container
 	for i, c := range containers {
-		if c.running && (newest == nil || c.created.After(newest.created)) {
+		if c.Running && (newest == nil || c.Created.After(newest.Created)) {
 			newest = &containers[i]
 		}
 	}
@@ -151,14 +155,14 @@ func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name stri
 		return nil
 	}
 	for _, c := range containers {
-		if c.sandbox == newest.sandbox && !c.running {
+		if c.Sandbox == newest.Sandbox && !c.Running {
 			s.Restarts++
 		}
 	}
-	s.Since = newest.created
-	s.Running = s.ImageID == "" || newest.imageID == s.ImageID
+	s.Since = newest.Created
+	s.Running = s.ImageID == "" || newest.ImageID == s.ImageID
 	if !s.Running {
-		note("the running container has the image %s, but the manifest has %s", short(newest.imageID), short(s.ImageID))
+		note("the running container has the image %s, but the manifest has %s", host.Short(newest.ImageID), host.Short(s.ImageID))
 	}
 	return nil
 }
@@ -178,11 +182,11 @@ func (s *Status) Write(output io.Writer) error {
 	}
 	line("node", "%s", s.Node)
 	if s.Swapped {
-		line("scheduler", "swapped: %s", version(s.Version))
+		line("scheduler", "swapped: %s", manifest.Version(s.Version))
 	} else {
 		line("scheduler", "not swapped: kubeadm's own")
 	}
-	line("image", "%s (%s)", s.Image, short(s.ImageID))
+	line("image", "%s (%s)", s.Image, host.Short(s.ImageID))
 	if s.Config != "" {
 		line("config", "%s", s.Config)
 	} else {

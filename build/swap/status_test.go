@@ -10,29 +10,25 @@ import (
 	"testing"
 	"time"
 
-	"google.golang.org/grpc"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/swaptest"
 )
-
-// oneImage is a container runtime that has every image.
-type oneImage struct{ cri.ImageServiceClient }
-
-func (oneImage) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
-	return &cri.ImageStatusResponse{Image: &cri.Image{}}, nil
-}
 
 // statusOf returns the status for a manifest in a cluster, and its text.
 func statusOf(t *testing.T, manifest string, client *fake.Clientset) (*Status, string) {
 	t.Helper()
 	tool := toolFor(t, manifest)
-	tool.runtime = &runtime{containers: &runtimeWith{}, images: oneImage{}}
-	tool.cluster = &cluster{client: client}
+	fakes := &swaptest.FakeRuntime{Runs: time.Now()}
+	tool.node.Runtime = &host.Runtime{Containers: fakes, Images: fakes}
+	tool.node.Cluster = &host.Cluster{Client: client}
 	status, err := tool.Status(context.Background())
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +70,7 @@ func TestStatusTellsALeaseThatHolds(t *testing.T) {
 		"no scheduler ever held it":   {fake.NewSimpleClientset(), false, "no scheduler holds it"},
 		"the API server is not there": {silent, false, "unknown"},
 	} {
-		status, text := statusOf(t, stock, c.client)
+		status, text := statusOf(t, swaptest.Stock, c.client)
 		if status.led() != c.led || !strings.Contains(text, c.says) {
 			t.Errorf("%s: led %v, want %v, and %q in\n%s", name, status.led(), c.led, c.says, text)
 		}
@@ -97,14 +93,14 @@ func TestStatusNamesPodsThatWaitForAProfileThatItServes(t *testing.T) {
 	waiting := func(name, scheduler string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: corev1.PodSpec{SchedulerName: scheduler}}
 	}
-	_, text := statusOf(t, stock, fake.NewSimpleClientset(waiting("a", "default-scheduler"), waiting("b", "another")))
+	_, text := statusOf(t, swaptest.Stock, fake.NewSimpleClientset(waiting("a", "default-scheduler"), waiting("b", "another")))
 	if !strings.Contains(text, "pods that wait for default-scheduler: 1, such as x/a; next: kubectl describe pod") || strings.Contains(text, "another") {
 		t.Error(text)
 	}
 }
 
 func TestStatusHasOneNextStepForWhatIsHalfSwapped(t *testing.T) {
-	half := strings.Replace(stock, "    image:", "    - --config="+ContainerConfigPath+"\n    image:", 1)
+	half := swaptest.StockWith("--config=" + manifest.ContainerConfigPath)
 	_, text := statusOf(t, half, fake.NewSimpleClientset())
 	if !strings.Contains(text, "next: kube-scheduler-swap install") || strings.Contains(text, "next: kube-scheduler-swap rollback") {
 		t.Errorf("want one way on:\n%s", text)

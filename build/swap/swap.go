@@ -6,6 +6,9 @@
 // directory, and the name of that directory changes with the content. One rename replaces the manifest. Everything that
 // a rollback needs is written before that, outside the directory that kubelet watches. So a run that is killed, or a
 // power cut, always leaves one complete manifest whose image and configuration exist.
+//
+// The commands are here: install, rollback and uninstall go through one change (change.go). What they need is in
+// manifest, record and host, none of which imports this package.
 package swap
 
 import (
@@ -17,9 +20,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/google/go-containerregistry/pkg/name"
-
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 const (
@@ -27,8 +31,6 @@ const (
 	manifestName = "kube-scheduler.yaml"
 	// DefaultKubeconfig is the path of kubeadm's administrator kubeconfig.
 	DefaultKubeconfig = "/etc/kubernetes/admin.conf"
-	// defaultScheduler is the profile for pods without a schedulerName.
-	defaultScheduler = "default-scheduler"
 )
 
 // Options sets paths, the timeout and the output.
@@ -49,19 +51,25 @@ type Options struct {
 // Tool manages the scheduler of this node.
 type Tool struct {
 	options  Options
-	state    state
-	kubelet  *kubelet
 	manifest string
-	runtime  *runtime
-	cluster  *cluster
+	node     *host.Node
+	state    record.Directory
 	started  time.Time
 	// wrote reports whether the manifest was written.
 	wrote bool
 }
 
+// newTool returns a tool that prints progress, and knows nothing of the node yet.
+func newTool(options Options) *Tool {
+	t := &Tool{options: options, started: time.Now()}
+	t.node = &host.Node{Say: t.say}
+	t.state = record.Directory{Path: options.State, Started: t.started, Say: t.say}
+	return t
+}
+
 // Open finds kubelet and connects to its container runtime and the API server. It changes nothing.
 func Open(ctx context.Context, options Options) (*Tool, error) {
-	t := &Tool{options: options, state: state{folder: options.State}, started: time.Now()}
+	t := newTool(options)
 	if os.Geteuid() != 0 {
 		return nil, nextstep.With(errors.New("this needs root: it reads kubelet's settings and writes its manifests"),
 			"run the same command with sudo")
@@ -70,44 +78,38 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 		return nil, nextstep.With(fmt.Errorf("--timeout %s leaves no time", options.Timeout), "give it more than 0s, or leave it out")
 	}
 	var err error
-	if t.kubelet, err = findKubelet("/proc"); err != nil {
+	if t.node.Kubelet, err = host.FindKubelet("/proc"); err != nil {
 		return nil, err
 	}
 	if t.manifest = options.Manifest; t.manifest == "" {
-		if t.kubelet.manifests == "" {
+		if t.node.Kubelet.Manifests == "" {
 			return nil, nextstep.With(
 				errors.New("kubelet runs no static pods here (no staticPodPath): this is not a kubeadm control-plane node"),
 				"run this on one, or use the second scheduler (manifests/second-scheduler)")
 		}
-		t.manifest = filepath.Join(t.kubelet.manifests, manifestName)
+		t.manifest = filepath.Join(t.node.Kubelet.Manifests, manifestName)
 	}
-	for _, path := range []*string{&t.manifest, &t.state.folder} {
+	for _, path := range []*string{&t.manifest, &t.state.Path} {
 		if *path, err = filepath.Abs(*path); err != nil {
 			return nil, err
 		}
 	}
-	if inside(t.state.folder, filepath.Dir(t.manifest)) {
+	if t.state.Watched = filepath.Dir(t.manifest); record.Inside(t.state.Path, t.state.Watched) {
 		return nil, nextstep.With(
-			fmt.Errorf("the backups must not be in %s: kubelet would run them", filepath.Dir(t.manifest)),
+			fmt.Errorf("the backups must not be in %s: kubelet would run them", t.state.Watched),
 			"name another directory with --state")
 	}
-	if t.cluster, err = connectCluster(options.Kubeconfig); err != nil {
+	if t.node.Cluster, err = host.ConnectCluster(options.Kubeconfig); err != nil {
 		return nil, err
 	}
-	if t.runtime, err = connectRuntime(ctx, t.kubelet.endpoint, t.kubelet.docker); err != nil {
+	if t.node.Runtime, err = host.ConnectRuntime(ctx, t.node.Kubelet.Endpoint, t.node.Kubelet.Docker); err != nil {
 		return nil, t.orInterrupted(ctx, err)
 	}
 	return t, nil
 }
 
 // Close closes the connection to the container runtime.
-func (t *Tool) Close() { t.runtime.close() }
-
-// inside reports whether folder is other or is inside it.
-func inside(folder, other string) bool {
-	relative, err := filepath.Rel(other, folder)
-	return err == nil && (relative == "." || filepath.IsLocal(relative))
-}
+func (t *Tool) Close() { t.node.Runtime.Close() }
 
 // say prints a line of progress, with the time since the start.
 func (t *Tool) say(format string, arguments ...any) {
@@ -115,8 +117,8 @@ func (t *Tool) say(format string, arguments ...any) {
 }
 
 // readManifest reads and parses the scheduler's manifest.
-func (t *Tool) readManifest() ([]byte, *Pod, error) {
-	content, err := readRegular(t.manifest)
+func (t *Tool) readManifest() ([]byte, *manifest.Pod, error) {
+	content, err := record.ReadRegular(t.manifest)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := t.refuseLink(); err != nil {
 			return nil, nil, err
@@ -127,7 +129,7 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 	} else if err != nil {
 		return nil, nil, nextstep.With(err, "run the same command with sudo")
 	}
-	pod, err := Describe(content)
+	pod, err := manifest.Describe(content)
 	if err != nil {
 		return content, nil, fmt.Errorf("%s: %w", t.manifest, err)
 	}
@@ -154,7 +156,18 @@ func (t *Tool) refuseLink() error {
 		target, hidden, hidden, t.manifest, target)
 }
 
-// podName returns the name of a static pod in the API server.
-func (t *Tool) podName(pod *Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
+// The names of package manifest that users of the commands need, too.
+const (
+	ConfigFileName        = manifest.ConfigFileName
+	ContainerConfigFolder = manifest.ContainerConfigFolder
+	ContainerConfigPath   = manifest.ContainerConfigPath
+	RestartedAtAnnotation = manifest.RestartedAtAnnotation
+	NonRootUser           = manifest.NonRootUser
+)
 
-func parseTag(text string) (name.Tag, error) { return name.NewTag(text, name.WeakValidation) }
+// Functions of package manifest.
+var (
+	Describe = manifest.Describe
+	Restart  = manifest.Restart
+	Diff     = manifest.Diff
+)

@@ -35,7 +35,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/source"
-	"kube-scheduler-fork/build/swap"
+	"kube-scheduler-fork/build/swap/manifest"
 	"kube-scheduler-fork/test/cluster"
 )
 
@@ -388,12 +388,12 @@ func TestExamplesAskForTheProfileOfTheSwap(t *testing.T) {
 
 // swapOf is the swap that the manifests show: with the configuration of manifests/config, and placeholders for what
 // differs from build to build and from moment to moment.
-func swapOf(t *testing.T) swap.Swap {
+func swapOf(t *testing.T) manifest.Swap {
 	t.Helper()
 	sum := sha256.Sum256(readFile(t, configFile))
 	hash := hex.EncodeToString(sum[:])
 	version := pinned(t) + "+fork." + placeholder
-	return swap.Swap{
+	return manifest.Swap{
 		Image:        "registry.k8s.io/kube-scheduler:" + strings.Replace(version, "+", "_", 1),
 		ConfigFolder: "/var/lib/kube-scheduler-swap/configs/" + hash[:12],
 		ConfigSHA256: hash,
@@ -403,7 +403,7 @@ func swapOf(t *testing.T) swap.Swap {
 }
 
 func TestStaticPodIsWhatASwapMakesOfKubeadms(t *testing.T) {
-	swapped, err := swap.Apply(readFile(t, root+"/build/swap/testdata/kubeadm/before.yaml"), swapOf(t))
+	swapped, err := manifest.Apply(readFile(t, root+"/build/swap/manifest/testdata/kubeadm/before.yaml"), swapOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,17 +411,17 @@ func TestStaticPodIsWhatASwapMakesOfKubeadms(t *testing.T) {
 }
 
 func TestKubeadmPatchIsWhatTheSwapToolWrites(t *testing.T) {
-	patch, err := swap.KubeadmPatch(swapOf(t))
+	patch, err := manifest.KubeadmPatch(swapOf(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	compare(t, folder+"/kubeadm/"+swap.KubeadmPatchFile, withoutHead(string(patch)))
+	compare(t, folder+"/kubeadm/"+manifest.KubeadmPatchFile, withoutHead(string(patch)))
 }
 
 func TestClusterConfigurationHasTheLinesThatTheSwapToolPrints(t *testing.T) {
 	compare(t, folder+"/kubeadm/cluster-configuration.yaml", fmt.Sprintf(
 		"apiVersion: kubeadm.k8s.io/v1beta3\nkind: ClusterConfiguration\nkubernetesVersion: %s\n%s",
-		pinned(t), swap.ClusterConfigurationLines()))
+		pinned(t), manifest.ClusterConfigurationLines()))
 }
 
 // compare compares what follows a file's head with what it should be.

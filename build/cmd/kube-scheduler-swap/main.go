@@ -18,6 +18,7 @@ import (
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap"
+	"kube-scheduler-fork/build/swap/record"
 )
 
 // version is set by the release build to the version of the matching scheduler.
@@ -59,7 +60,7 @@ install on one after the other, and last on the node that holds the lease.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&options.Manifest, "manifest", "", "the scheduler's manifest (default: kube-scheduler.yaml in the directory that kubelet watches)")
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", swap.DefaultKubeconfig, "the administrator's credentials")
-	flags.StringVar(&options.State, "state", swap.StateFolder, "directory for backups and configurations, outside the one that kubelet watches")
+	flags.StringVar(&options.State, "state", record.StateDirectory, "directory for backups and configurations, outside the one that kubelet watches")
 	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work after kubelet has started its pod")
 	root.AddCommand(checkCommand(&options), installCommand(&options), rollbackCommand(&options), uninstallCommand(&options), statusCommand(&options), diffCommand(&options), patchCommand(&options))
 	err := root.ExecuteContext(ctx)
@@ -128,13 +129,15 @@ func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags.StringSliceVar(&request.Accept, "accept", nil, "problems that check reports and that you accept: "+strings.Join(swap.Acceptable, ", "))
 }
 
+// newCommand returns a command without arguments.
+func newCommand(use, short string, run func(*cobra.Command, []string) error) *cobra.Command {
+	return &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: run}
+}
+
 func checkCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
-	command := &cobra.Command{
-		Use:   "check",
-		Short: "Report every problem that would make the swap fail, with its next step; changes nothing",
-		Args:  cobra.NoArgs,
-		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	command := newCommand("check", "Report every problem that would make the swap fail, with its next step; changes nothing",
+		look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			findings, err := tool.Check(ctx, request)
 			if err != nil {
 				return err
@@ -144,22 +147,17 @@ func checkCommand(options *swap.Options) *cobra.Command {
 				return errProblems
 			}
 			return nil
-		}),
-	}
+		}))
 	requestFlags(command, &request)
 	return command
 }
 
 func installCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
-	command := &cobra.Command{
-		Use:   "install",
-		Short: "Swap the scheduler, wait until it works, and restore the old one if it does not",
-		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	command := newCommand("install", "Swap the scheduler, wait until it works, and restore the old one if it does not",
+		run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			return tool.Install(ctx, request)
-		}),
-	}
+		}))
 	requestFlags(command, &request)
 	command.Flags().StringSliceVar(&request.Probe, "probe", nil,
 		"profiles that must bind a probe pod before the swap is complete; none: no probe (default: "+
@@ -169,36 +167,25 @@ func installCommand(options *swap.Options) *cobra.Command {
 
 func rollbackCommand(options *swap.Options) *cobra.Command {
 	to := swap.ToStock
-	command := &cobra.Command{
-		Use:   "rollback",
-		Short: "Restore an earlier manifest, and wait until its scheduler works",
-		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	command := newCommand("rollback", "Restore an earlier manifest, and wait until its scheduler works",
+		run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			return tool.Rollback(ctx, to)
-		}),
-	}
+		}))
 	command.Flags().StringVar(&to, "to", to, "stock: before the first swap; previous: before the last install")
 	return command
 }
 
 func uninstallCommand(options *swap.Options) *cobra.Command {
-	return &cobra.Command{
-		Use:   "uninstall",
-		Short: "Restore kubeadm's scheduler, and remove what this tool has put on the node",
-		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	return newCommand("uninstall", "Restore kubeadm's scheduler, and remove what this tool has put on the node",
+		run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			return tool.Uninstall(ctx)
-		}),
-	}
+		}))
 }
 
 func statusCommand(options *swap.Options) *cobra.Command {
 	var output string
-	command := &cobra.Command{
-		Use:   "status",
-		Short: "Show the running scheduler, and whether the files match; changes nothing; exits with 1 if it does not work",
-		Args:  cobra.NoArgs,
-		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	command := newCommand("status", "Show the running scheduler, and whether the files match; changes nothing; exits with 1 if it does not work",
+		look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			status, err := tool.Status(ctx)
 			if err != nil {
 				return err
@@ -216,38 +203,30 @@ func statusCommand(options *swap.Options) *cobra.Command {
 				err = errProblems
 			}
 			return err
-		}),
-	}
+		}))
 	command.Flags().StringVarP(&output, "output", "o", "", "json: print JSON for programs")
 	return command
 }
 
 func diffCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
-	command := &cobra.Command{
-		Use:   "diff",
-		Short: "Show the exact change that install would make to the manifest; changes nothing",
-		Args:  cobra.NoArgs,
-		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	command := newCommand("diff", "Show the exact change that install would make to the manifest; changes nothing",
+		look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			change, err := tool.Diff(ctx, request)
 			if err != nil {
 				return err
 			}
 			_, err = command.OutOrStdout().Write(change)
 			return err
-		}),
-	}
+		}))
 	requestFlags(command, &request)
 	return command
 }
 
 func patchCommand(options *swap.Options) *cobra.Command {
-	folder := swap.DefaultPatches
-	command := &cobra.Command{
-		Use:   "kubeadm-patch",
-		Short: "Make kubeadm upgrade and kubeadm join keep the swap",
-		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+	folder := record.DefaultPatches
+	command := newCommand("kubeadm-patch", "Make kubeadm upgrade and kubeadm join keep the swap",
+		run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			lines, err := tool.KubeadmPatch(ctx, folder)
 			if err != nil {
 				return err
@@ -261,8 +240,7 @@ func patchCommand(options *swap.Options) *cobra.Command {
 			fmt.Fprintf(os.Stderr, "wrote the patch into %s; put the lines above into kubeadm's ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config),\n"+
 				"and from now on: kubeadm upgrade apply VERSION --patches %s\n", folder, folder)
 			return nil
-		}),
-	}
+		}))
 	command.Flags().StringVar(&folder, "folder", folder, "directory of kubeadm's patches")
 	return command
 }

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/swap/host"
+	"kube-scheduler-fork/build/swap/manifest"
+	"kube-scheduler-fork/build/swap/record"
+)
+
+// checkNode reports problems of this node and the cluster that do
+// not depend on the new scheduler. p is nil if there is no plan.
+func (t *Tool) checkNode(ctx context.Context, pod *manifest.Pod, p *plan) Findings {
+	var findings Findings
+	if version, err := t.node.Cluster.Client.Discovery().ServerVersion(); err != nil {
+		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.node.Cluster.Kubeconfig), "the API server does not answer: %v", err)
+	} else if minorOf(version.GitVersion) != minor {
+		findings.problem("build the scheduler of that release", "the API server is %s, but the scheduler is %s: it must be the same minor version, or one older", version.GitVersion, minor)
+	}
+	nodes, err := t.node.Cluster.Nodes(ctx)
+	if err != nil {
+		findings.failed(err)
+	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.node.Kubelet.NodeName }) {
+		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.node.Kubelet.Process), "the cluster has no node %s, which is this node's name according to kubelet's settings and the host name", t.node.Kubelet.NodeName)
+	}
+	if p != nil && p.accepted != nil {
+		checkRequests(&findings, p.accepted.ClientConnection.QPS, len(nodes))
+	}
+	controlPlanes := 0
+	for i := range nodes {
+		t.checkNodeObject(ctx, &findings, &nodes[i])
+		if _, is := nodes[i].Labels[controlPlaneLabel]; is {
+			controlPlanes++
+		}
+	}
+	if controlPlanes > 1 {
+		t.checkElection(&findings, pod, p, controlPlanes-1)
+	}
+	if err := t.refuseLink(); err != nil {
+		findings.failed(err)
+	}
+	t.checkOtherFiles(&findings, pod)
+	if err := t.node.Runtime.MissingTool(); err != nil {
+		findings.failed(err)
+	}
+	if folder := filepath.Dir(t.manifest); t.node.Kubelet.Manifests != "" && filepath.Clean(t.node.Kubelet.Manifests) != folder {
+		findings.problem("leave out --manifest", "kubelet runs the manifests in %s, not those in %s", t.node.Kubelet.Manifests, folder)
+	}
+	if err := writable(filepath.Dir(t.manifest)); err != nil {
+		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the directory of the manifests is not writable: %v", err)
+	}
+	return findings
+}
+
+// checkRequests warns of the default limit of requests, a binding each, in a large cluster. With a fifth of the number of
+// nodes, a third of the pods, 30 on a node, is bound in 50 seconds.
+func checkRequests(findings *Findings, limit float64, nodes int) {
+	if qps := nodes / 5; (limit == 0 || limit == 50) && qps > 50 {
+		findings.warn(fmt.Sprintf("set clientConnection: {qps: %d, burst: %d} in the configuration, if the API server has room", qps, 2*qps),
+			"clientConnection.qps is 50, the default: the scheduler binds at most 50 pods per second, and the cluster has %d nodes", nodes)
+	}
+}
+
+// checkElection reports a scheduler, the current one or the new one, that does not share a lease with the schedulers of
+// the other control-plane nodes.
+func (t *Tool) checkElection(findings *Findings, pod *manifest.Pod, p *plan, others int) {
+	config, _ := host.ConfigOf(pod)
+	now := pod.Lease(config)
+	if now == nil {
+		findings.warn(
+			"remove --leader-elect=false from "+t.manifest+", and leaderElect: false from its configuration",
+			"the scheduler of this node runs without leader election, but there are %d other control-plane nodes: it "+
+				"schedules the same pods as their leader", others)
+	}
+	if p == nil || p.refusal != nil {
+		return
+	}
+	switch then := p.afterPod.Lease(p.accepted); {
+	case now == nil && then == nil:
+		findings.warn("remove it before the install; flags override the configuration",
+			"the new scheduler would run without leader election, too")
+	case now != nil && (then == nil || *now != *then):
+		findings.problem(fmt.Sprintf("leave leaderElection at %s", now),
+			"the new scheduler would not share the lease %s with the schedulers of the other %d control-plane nodes: two would "+
+				"schedule the same pods",
+			now, others)
+	}
+}
+
+// controlPlaneLabel is kubeadm's node label.
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
+
+var minorPattern = regexp.MustCompile(`^v?(1\.[0-9]+)\.`)
+
+func minorOf(version string) string {
+	if found := minorPattern.FindStringSubmatch(version); found != nil {
+		return found[1]
+	}
+	return version
+}
+
+// writable reports an error if folder is not writable. It writes no test file, because kubelet watches the directory.
+func writable(folder string) error {
+	if err := unix.Access(folder, unix.W_OK); err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	return nil
+}
+
+func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
+	here := node.Name == t.node.Kubelet.NodeName
+	if here {
+		// Whether the node is NotReady then depends on the runtime;
+		// pods with their own network cannot start in any case.
+		if missing := t.node.MissingPlugins(ctx); len(missing) > 0 {
+			report := findings.warn
+			if !nodeReady(node) {
+				report = findings.problem
+			}
+			report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or fix the configuration of the network",
+				"this node's network plugin is missing: %s", strings.Join(missing, ", "))
+		}
+	}
+	if here && minorOf(node.Status.NodeInfo.KubeletVersion) != minor {
+		findings.problem("build the scheduler of that release", "this node's kubelet is %s, but the scheduler is %s", node.Status.NodeInfo.KubeletVersion, minor)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type != corev1.NodeReady || condition.Status == corev1.ConditionTrue {
+			continue
+		}
+		if here {
+			findings.problem("kubectl describe node "+node.Name+"; journalctl -u kubelet", "this node is NotReady: %s", condition.Message)
+			continue
+		}
+		findings.warn("kubectl describe node "+node.Name, "the node %s is NotReady, so nothing is scheduled there: %s", node.Name, condition.Message)
+	}
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// checkOtherFiles checks the other files in kubelet's static pod directory.
+func (t *Tool) checkOtherFiles(findings *Findings, pod *manifest.Pod) {
+	folder := filepath.Dir(t.manifest)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		findings.problem("run the same command with sudo", "%v", err)
+		return
+	}
+	for _, entry := range entries {
+		if entry.Name() == filepath.Base(t.manifest) || entry.IsDir() {
+			continue
+		}
+		content, err := record.ReadRegular(filepath.Join(folder, entry.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err != nil {
+			findings.warn("move it out of the manifests directory",
+				"kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
+			continue
+		}
+		other := manifest.ClassifyFile(entry.Name(), content, *pod)
+		switch {
+		case other.Serious():
+			findings.problem(other.Next, "%s: %s", filepath.Join(folder, entry.Name()), other.Explanation)
+		case !other.Harmless():
+			findings.warn(other.Next, "%s: %s", filepath.Join(folder, entry.Name()), other.Explanation)
+		}
+	}
+}

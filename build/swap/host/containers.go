@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/manifest"
+)
+
+// Container is one container of a static pod; each restart creates another.
+type Container struct {
+	id      string
+	Sandbox string
+	ImageID string
+	Created time.Time
+	Running bool
+}
+
+// ContainersOf returns the containers with a name in a pod, for every UID of the pod: a static pod with a changed
+// manifest is another pod with the same name.
+func (r *Runtime) ContainersOf(ctx context.Context, namespace, pod, name string) ([]Container, error) {
+	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{
+		PodNamespaceLabel: namespace, PodNameLabel: pod, ContainerNameLabel: name,
+	}}})
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
+			"systemctl status containerd docker")
+	}
+	var found []Container
+	for _, c := range answer.Containers {
+		found = append(found, Container{
+			id:      c.Id,
+			Sandbox: c.PodSandboxId,
+			ImageID: c.ImageRef,
+			Created: time.Unix(0, c.CreatedAt),
+			// Count a created container that has not started yet: it will run.
+			Running: c.State == cri.ContainerState_CONTAINER_RUNNING || c.State == cri.ContainerState_CONTAINER_CREATED,
+		})
+	}
+	return found, nil
+}
+
+// containerOf returns the name of a container, running or not, that
+// was created from an image and is not in the pod except; empty: none.
+func (r *Runtime) containerOf(ctx context.Context, imageID string, except metav1.ObjectMeta) (string, error) {
+	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{})
+	if err != nil {
+		return "", nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
+			"systemctl status containerd docker")
+	}
+	for _, c := range answer.Containers {
+		if c.ImageRef != imageID && c.GetImage().GetImage() != imageID ||
+			c.Labels[PodNamespaceLabel] == except.Namespace && c.Labels[PodNameLabel] == except.Name {
+			continue
+		}
+		return fmt.Sprintf("the container %s of the pod %s/%s", c.Labels[ContainerNameLabel],
+			c.Labels[PodNamespaceLabel], c.Labels[PodNameLabel]), nil
+	}
+	return "", nil
+}
+
+// sandbox is the runtime's sandbox for one version of a static pod.
+type sandbox struct {
+	id     string
+	podUID string
+	// restartedAt is the annotation that distinguishes versions of the manifest; empty without one.
+	restartedAt string
+	created     time.Time
+}
+
+// sandboxesOf returns the sandboxes of all pods with that name.
+func (r *Runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]sandbox, error) {
+	answer, err := r.Containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
+		PodNamespaceLabel: namespace, PodNameLabel: pod,
+	}}})
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("the container runtime does not list its pods: %w", err),
+			"systemctl status containerd docker")
+	}
+	var found []sandbox
+	for _, item := range answer.Items {
+		found = append(found, sandbox{
+			id:          item.Id,
+			podUID:      item.Labels[podUIDLabel],
+			restartedAt: item.Annotations[manifest.RestartedAtAnnotation],
+			created:     time.Unix(0, item.CreatedAt),
+		})
+	}
+	return found, nil
+}
+
+// ending describes a container's exit and its last log lines.
+func (r *Runtime) ending(ctx context.Context, id string) string {
+	answer, err := r.Containers.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
+	if err != nil {
+		return fmt.Sprintf("(the container runtime does not return the status of the container: %v)", err)
+	}
+	var text strings.Builder
+	if s := answer.Status; s.State == cri.ContainerState_CONTAINER_EXITED {
+		fmt.Fprintf(&text, "the container exited with status %d", s.ExitCode)
+		if s.Reason != "" && s.Reason != "Error" && s.Reason != "Completed" {
+			fmt.Fprintf(&text, " (%s)", s.Reason)
+		}
+		if s.Message != "" {
+			fmt.Fprintf(&text, ": %s", s.Message)
+		}
+	} else {
+		text.WriteString("the container runs")
+	}
+	lines, err := logTail(answer.Status.LogPath)
+	switch {
+	case err != nil:
+		fmt.Fprintf(&text, "; its log cannot be read: %v", err)
+	case len(lines) == 0:
+		text.WriteString("; it wrote nothing")
+	default:
+		fmt.Fprintf(&text, "; its last lines:\n    %s", strings.Join(lines, "\n    "))
+	}
+	return text.String()
+}
+
+// tailLines and tailBytes limit the excerpt of a container's log.
+const (
+	tailLines = 12
+	tailBytes = 32 << 10
+)
+
+// logTail returns the text of the last lines in a container's log. The log is in the CRI format (time, stream, tag,
+// text) or in Docker's (one JSON object a line).
+func logTail(path string) ([]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	start := max(0, info.Size()-tailBytes)
+	content, err := io.ReadAll(io.NewSectionReader(file, start, tailBytes))
+	if err != nil {
+		return nil, err
+	}
+	raw := strings.Split(strings.TrimSpace(string(content)), "\n")
+	if start > 0 {
+		// The first line may be incomplete.
+		raw = raw[1:]
+	}
+	var lines []string
+	for _, line := range raw[max(0, len(raw)-tailLines):] {
+		var docker struct{ Log string }
+		if json.Unmarshal([]byte(line), &docker) == nil {
+			line = docker.Log
+		} else if parts := strings.SplitN(line, " ", 4); len(parts) == 4 {
+			line = parts[3]
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// Short returns the first 12 digits of an image ID.
+func Short(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return id[:min(12, len(id))]
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package host
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
+)
+
+// Holder is the holder of a lease, with its times.
+type Holder struct {
+	Identity string
+	Renewed  time.Time
+	// Duration is how long after renewed the lease is valid.
+	Duration time.Duration
+}
+
+// Holder returns the holder of a lease; the zero holder if no
+// scheduler has ever held it, or the last one has released it.
+func (c *Cluster) Holder(ctx context.Context, lease schedulerpod.Lease) (Holder, error) {
+	found, err := c.Client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Holder{}, nil
+	} else if err != nil {
+		return Holder{}, nextstep.With(
+			fmt.Errorf("cannot read the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
+			"kubectl -n %s get lease %s", lease.Namespace, lease.Name)
+	}
+	return holderOf(&found.Spec), nil
+}
+
+func holderOf(spec *coordinationv1.LeaseSpec) Holder {
+	var h Holder
+	if spec.HolderIdentity != nil {
+		h.Identity = *spec.HolderIdentity
+	}
+	if spec.RenewTime != nil {
+		h.Renewed = spec.RenewTime.Time
+	}
+	if spec.LeaseDurationSeconds != nil {
+		h.Duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
+	}
+	return h
+}
+
+// release releases a lease whose holder is dead, as the holder would have done on shutdown, and reports whether the
+// lease is free now. The API server rejects the update if the lease was changed since it was read.
+func (c *Cluster) release(ctx context.Context, lease schedulerpod.Lease, dead string) (bool, error) {
+	leases := c.Client.CoordinationV1().Leases(lease.Namespace)
+	found, err := leases.Get(ctx, lease.Name, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != dead {
+		return true, nil
+	}
+	none, second := "", int32(1)
+	now := metav1.NowMicro()
+	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &none, &second
+	found.Spec.AcquireTime, found.Spec.RenewTime = &now, &now
+	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
+	return err == nil, err
+}
+
+// IsHere reports whether a lease holder is a scheduler of this host.
+// kube-scheduler's identity is the host name, "_" and a random part.
+func IsHere(identity string) bool {
+	name, err := os.Hostname()
+	return err == nil && strings.HasPrefix(identity, name+"_")
+}
