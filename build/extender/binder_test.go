@@ -4,7 +4,6 @@ package extender
 
 import (
 	"errors"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -13,7 +12,8 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// TestBind binds a pod that may be bound already. TestBindAgain of test/integration/extender has a real API server.
+// TestBind binds a pod that may be bound already, while another request waits for a plugin. test/integration/extender
+// binds pods in a real API server.
 func TestBind(t *testing.T) {
 	pod := newPod()
 	another := pod.DeepCopy()
@@ -36,7 +36,6 @@ func TestBind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			there := pod.DeepCopy()
 			there.Spec.NodeName = test.node
-			// A request that waits for a plugin does not delay it.
 			f := newFixture(t, byDiskType, generous, there)
 			f.decider.turn <- struct{}{}
 			if test.lost {
@@ -60,9 +59,7 @@ func TestBind(t *testing.T) {
 
 func TestBindIsRefusedUnlessItIsAskedFor(t *testing.T) {
 	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"))
-	server := httptest.NewServer(NewHandler(f.decider, nil, generous))
-	defer server.Close()
-	f.url = server.URL
+	f.serve(t, generous, NewHandler(f.decider, nil, generous))
 	var result extenderv1.ExtenderBindingResult
 	f.post(t, "bind", &extenderv1.ExtenderBindingArgs{PodName: "p", PodNamespace: "default", PodUID: "p", Node: "a"}, &result)
 	if !strings.Contains(result.Error, "--bind") {

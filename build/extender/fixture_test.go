@@ -81,13 +81,19 @@ func newFixture(t testing.TB, configuration string, limits Limits, objects ...ru
 	}
 	factory.Start(ctx.Done())
 	factory.WaitForCacheSync(ctx.Done())
+	// On a busy machine, a connection with short limits would end without a response.
+	f.serve(t, generous, NewHandler(f.decider, &Binder{client: f.client}, limits))
+	return f
+}
+
+// serve serves a handler with the server's limits.
+func (f *fixture) serve(t testing.TB, limits Limits, handler http.Handler) {
 	options := Options{Limits: limits}
 	server := httptest.NewUnstartedServer(nil)
-	server.Config = options.server(NewHandler(f.decider, &Binder{client: f.client}, limits))
+	server.Config = options.server(handler)
 	server.Start()
 	t.Cleanup(server.Close)
 	f.url = server.URL
-	return f
 }
 
 // generous are limits that no test reaches.

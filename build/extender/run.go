@@ -30,20 +30,11 @@ import (
 // name is the extender's name in events and in its user agent.
 const name = "scheduler-extender"
 
-// Options are the flags of an extender.
+// Options are the flags of an extender, as its command describes them.
 type Options struct {
-	// Config is the file with the KubeSchedulerConfiguration, and Profile the schedulerName of the profile in it, which
-	// may be empty if there is only one.
-	Config, Profile string
-	// Kubeconfig is the kubeconfig file. If it is empty, that of Config is used, and without one the service account of
-	// the pod.
-	Kubeconfig string
-	// Listen is the address to listen on, HOST:PORT.
-	Listen string
-	// CertificateFile and KeyFile are used to serve TLS; without them HTTP is served.
-	CertificateFile, KeyFile string
-	// ClientCAFile holds the authorities of the clients' certificates, which are then required.
-	ClientCAFile string
+	Config, Profile, Kubeconfig, Listen string
+	// Without ClientCAFile any client is accepted, and without the other two files HTTP is served.
+	CertificateFile, KeyFile, ClientCAFile string
 	// Bind serves the verb bind: any client can then bind any pod to any node, with the rights of the kubeconfig.
 	Bind bool
 

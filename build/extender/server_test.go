@@ -119,7 +119,8 @@ const soon = 50 * time.Millisecond
 
 // TestBodyThatNeverArrives sends headers alone. A valid request gets an error, and no connection stays open.
 func TestBodyThatNeverArrives(t *testing.T) {
-	f := newFixture(t, byDiskType, Limits{RequestTimeout: soon, MaxBodyBytes: 1 << 20}, diskNode("a", "ssd"))
+	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"))
+	f.serve(t, Limits{RequestTimeout: time.Second}, NewHandler(f.decider, nil, generous))
 	for request, want := range map[string]string{
 		"POST /filter": "not received in time", "GET /healthz": "", "GET /filter": "", "POST /nothing": "",
 	} {

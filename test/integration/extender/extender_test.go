@@ -5,10 +5,8 @@
 package extender
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -27,7 +25,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -289,59 +286,6 @@ func TestDeploymentHasThePermissionsThatTheExtenderNeeds(t *testing.T) {
 	c.startScheduler(t)
 	c.startExtender(t, base+"/config.yaml")
 	c.expectSSD(t, c.createPods(t, 2)...)
-}
-
-// TestBindAgain calls the extender itself to bind a pod of a real API
-// server twice, then to another node, and with the name of another pod.
-func TestBindAgain(t *testing.T) {
-	c := newStand(t)
-	c.startScheduler(t) // creates the kubeconfig
-	c.startExtender(t, plugins)
-	ask := func(args extenderv1.ExtenderBindingArgs) string {
-		var result extenderv1.ExtenderBindingResult
-		c.ask(t, "bind", args, &result)
-		return result.Error
-	}
-	// A pod that the scheduler ignores.
-	pod := c.CreatePod(t, localcluster.NewPod("by-hand", "none"))
-	args := extenderv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: "of-another", Node: "node-2"}
-	if problem := ask(args); !strings.Contains(problem, "UID") {
-		t.Errorf("another pod's UID: %q", problem)
-	}
-	args.PodUID = pod.UID
-	for range 2 {
-		if problem := ask(args); problem != "" {
-			t.Error(problem)
-		}
-	}
-	args.Node = "node-4"
-	if problem := ask(args); !strings.Contains(problem, "it is bound to node node-2") {
-		t.Errorf("another node: %q", problem)
-	}
-	args.Node, args.PodUID = "node-2", "of-another"
-	if problem := ask(args); problem == "" {
-		t.Error("another pod's UID, bound: no error")
-	}
-	if node := c.AwaitBound(t, pod); node != "node-2" {
-		t.Errorf("the pod is on %s", node)
-	}
-}
-
-// ask calls the extender itself, with the scheduler's certificate.
-func (c *stand) ask(t *testing.T, verb string, question, answer any) {
-	t.Helper()
-	body, err := json.Marshal(question)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := c.client(t).Post("https://"+c.address+"/"+verb, "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v", verb, response.Status, err)
-	}
 }
 
 // client returns an HTTPS client for the extender, with the scheduler's certificate.
