@@ -3,7 +3,6 @@
 package extender
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -61,18 +60,18 @@ func BenchmarkVerbs(b *testing.B) {
 	}
 	f := newFixture(b, byDiskType, Limits{RequestTimeout: time.Hour, MaxBodyBytes: 1 << 30}, objects(nodes, pods...)...)
 	for _, mode := range []string{"names", "whole nodes"} {
-		body := encode(b, modes[mode](nodes...))
+		body := encode(b, args(mode, nodes...))
 		for _, verb := range []struct {
 			name string
-			ask  func(context.Context, []byte) error
+			ask  answerFunc
 		}{
-			{"filter", func(ctx context.Context, body []byte) error { _, err := f.decider.Filter(ctx, body); return err }},
-			{"prioritize", func(ctx context.Context, body []byte) error { _, err := f.decider.Prioritize(ctx, body); return err }},
+			{"filter", inTurn(f.decider, decodeQuestion, f.decider.filter)},
+			{"prioritize", inTurn(f.decider, decodeQuestion, f.decider.prioritize)},
 		} {
 			b.Run(verb.name+" "+mode, func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
-					if err := verb.ask(b.Context(), body); err != nil {
+					if _, err := verb.ask(b.Context(), body); err != nil {
 						b.Fatal(err)
 					}
 				}

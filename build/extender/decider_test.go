@@ -5,7 +5,6 @@ package extender
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,26 +14,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/sets"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// modes are the two ways in which a scheduler sends nodes.
-var modes = map[string]func(nodes ...*corev1.Node) *extenderv1.ExtenderArgs{
-	"whole nodes": func(nodes ...*corev1.Node) *extenderv1.ExtenderArgs {
-		list := &corev1.NodeList{}
-		for _, node := range nodes {
-			list.Items = append(list.Items, *node)
-		}
-		return &extenderv1.ExtenderArgs{Pod: newPod(), Nodes: list}
-	},
-	"names": func(nodes ...*corev1.Node) *extenderv1.ExtenderArgs {
-		names := []string{}
-		for _, node := range nodes {
-			names = append(names, node.Name)
-		}
+// modes are the two ways in which a scheduler sends nodes. The tests use upstream's client where they can.
+var modes = []string{"whole nodes", "names"}
+
+func args(mode string, nodes ...*corev1.Node) *extenderv1.ExtenderArgs {
+	list, names := &corev1.NodeList{}, []string{}
+	for _, node := range nodes {
+		list.Items, names = append(list.Items, *node), append(names, node.Name)
+	}
+	if mode == "names" {
 		return &extenderv1.ExtenderArgs{Pod: newPod(), NodeNames: &names}
-	},
+	}
+	return &extenderv1.ExtenderArgs{Pod: newPod(), Nodes: list}
 }
 
 func objects(nodes []*corev1.Node, pods ...*corev1.Pod) []runtime.Object {
@@ -48,117 +43,73 @@ func objects(nodes []*corev1.Node, pods ...*corev1.Pod) []runtime.Object {
 	return objects
 }
 
-// passed gives the names of the nodes that an answer lets the pod onto.
-func passed(t testing.TB, mode string, result extenderv1.ExtenderFilterResult) []string {
-	t.Helper()
-	if result.Error != "" {
-		t.Fatalf("error: %s", result.Error)
-	}
+func namesOf(nodes []*corev1.Node) []string {
 	names := []string{}
-	switch {
-	case mode == "names" && result.Nodes == nil && result.NodeNames != nil:
-		names = append(names, *result.NodeNames...)
-	case mode != "names" && result.Nodes != nil && result.NodeNames == nil:
-		for i := range result.Nodes.Items {
-			names = append(names, result.Nodes.Items[i].Name)
-		}
-	default:
-		t.Fatalf("%s were sent, and the answer has nodes %v, names %v", mode, result.Nodes, result.NodeNames)
+	for _, node := range nodes {
+		names = append(names, node.Name)
 	}
 	return names
 }
 
-func TestFilterCountsThePodsThatRunOnTheNodes(t *testing.T) {
-	ended := onNode("ended", "free")
-	ended.Status.Phase = corev1.PodSucceeded
-	nodes := []*corev1.Node{diskNode("taken", "ssd"), diskNode("free", "ssd")}
-	for mode, args := range modes {
-		t.Run(mode, func(t *testing.T) {
-			f := newFixture(t, enabling("name: Alone"), generous, objects(nodes, onNode("there", "taken"), ended)...)
-			var result extenderv1.ExtenderFilterResult
-			f.post(t, "filter", args(nodes...), &result)
-			if got := passed(t, mode, result); !slices.Equal(got, []string{"free"}) {
-				t.Errorf("passed %v", got)
-			}
-			// It could be helped by preemption, so it is not among the unresolvable.
-			if !strings.HasPrefix(result.FailedNodes["taken"], "1 pods are there") || len(result.FailedAndUnresolvableNodes) != 0 {
-				t.Errorf("failed %v, unresolvable %v", result.FailedNodes, result.FailedAndUnresolvableNodes)
-			}
-		})
+func TestFilter(t *testing.T) {
+	ssd, hdd, bare := diskNode("ssd", "ssd"), diskNode("hdd", "hdd"), bareNode("bare")
+	none := extenderv1.FailedNodesMap{}
+	for name, test := range map[string]struct {
+		configuration        string
+		passed               []string
+		failed, unresolvable extenderv1.FailedNodesMap
+	}{
+		"by a label of the nodes": {byDiskType, []string{"ssd", "hdd"}, none,
+			extenderv1.FailedNodesMap{"bare": `node(s) didn't have the label "disktype"`}},
+		// Preemption could help, so it is not among the unresolvable.
+		"by the pods on the nodes": {enabling("name: Alone"), []string{"hdd", "bare"},
+			extenderv1.FailedNodesMap{"ssd": "1 pods are there"}, none},
+		"by the pod alone": {enabling("name: Refusing"), []string{}, none,
+			extenderv1.FailedNodesMap{"ssd": "not this pod", "hdd": "not this pod", "bare": "not this pod"}},
+	} {
+		for _, mode := range modes {
+			t.Run(name+" "+mode, func(t *testing.T) {
+				nodes := []*corev1.Node{ssd, hdd, bare}
+				f := newFixture(t, test.configuration, generous, objects(nodes, onNode("there", "ssd"))...)
+				client := upstreamsClient(t, extenderConfig(f.url, in(mode)))
+				passed, failed, unresolvable, err := client.Filter(newPod(), nodes)
+				if err != nil || !slices.Equal(namesOf(passed), test.passed) ||
+					!reflect.DeepEqual(failed, test.failed) || !reflect.DeepEqual(unresolvable, test.unresolvable) {
+					t.Errorf("passed %v, failed %v, unresolvable %v, %v", namesOf(passed), failed, unresolvable, err)
+				}
+				if passed, _, _, err := client.Filter(newPod(), nil); err != nil || len(passed) != 0 {
+					t.Errorf("no nodes: %v, %v", passed, err)
+				}
+			})
+		}
 	}
 }
 
-// TestWholeNodesCountMoreThanKnownOnes sends a node that differs from the one that is watched, and one that is not
-// known.
-func TestWholeNodesCountMoreThanKnownOnes(t *testing.T) {
+func TestWholeNodesReplaceWatchedOnes(t *testing.T) {
 	f := newFixture(t, byDiskType, generous, bareNode("known"))
-	var result extenderv1.ExtenderFilterResult
-	f.post(t, "filter", modes["whole nodes"](diskNode("known", "hdd"), diskNode("new", "ssd")), &result)
-	if got := passed(t, "whole nodes", result); !slices.Equal(got, []string{"known", "new"}) {
-		t.Errorf("passed %v", got)
-	}
-	var scores extenderv1.HostPriorityList
-	f.post(t, "prioritize", modes["whole nodes"](diskNode("known", "hdd"), diskNode("new", "ssd")), &scores)
-	if want := (extenderv1.HostPriorityList{{Host: "known", Score: 5}, {Host: "new", Score: 10}}); !reflect.DeepEqual(scores, want) {
-		t.Errorf("scores %v, want %v", scores, want)
+	client := upstreamsClient(t, extenderConfig(f.url, in("whole nodes")))
+	scores, _, err := client.Prioritize(newPod(), []*corev1.Node{diskNode("known", "hdd"), diskNode("new", "ssd")})
+	if want := (extenderv1.HostPriorityList{{Host: "known", Score: 5}, {Host: "new", Score: 10}}); err != nil || !reflect.DeepEqual(*scores, want) {
+		t.Errorf("scores %v, %v, want %v", scores, err, want)
 	}
 }
 
-func TestNamesThatAreNotKnown(t *testing.T) {
-	f := newFixture(t, byDiskType, generous, diskNode("known", "ssd"))
-	args := modes["names"](diskNode("known", "ssd"), diskNode("stranger", "ssd"))
-	var result extenderv1.ExtenderFilterResult
-	f.post(t, "filter", args, &result)
-	if got := passed(t, "names", result); !slices.Equal(got, []string{"known"}) {
-		t.Errorf("passed %v", got)
+func TestUnknownNames(t *testing.T) {
+	nodes := []*corev1.Node{diskNode("known", "ssd"), diskNode("stranger", "ssd")}
+	f := newFixture(t, byDiskType, generous, nodes[0])
+	passed, failed, unresolvable, err := upstreamsClient(t, extenderConfig(f.url, in("names"))).Filter(newPod(), nodes)
+	if err != nil || !slices.Equal(namesOf(passed), []string{"known"}) || len(unresolvable) != 0 ||
+		failed["stranger"] != "node(s) not known to the extender (yet)" {
+		t.Errorf("passed %v, failed %v, unresolvable %v, %v", namesOf(passed), failed, unresolvable, err)
 	}
-	if !strings.Contains(result.FailedNodes["stranger"], "not known to the extender") || len(result.FailedAndUnresolvableNodes) != 0 {
-		t.Errorf("failed %v, unresolvable %v", result.FailedNodes, result.FailedAndUnresolvableNodes)
-	}
-	// There is no score for what is not known, so there is none at all.
-	var failure errorBody
-	if status := f.post(t, "prioritize", args, &failure); status != 500 || !strings.Contains(failure.Error, "stranger") {
-		t.Errorf("prioritize: status %d, error %q", status, failure.Error)
+	// Without a score for the unknown node there is none for any.
+	if text := checkFailure(t, f, "prioritize", args("names", nodes...), 500); !strings.Contains(text, "stranger") {
+		t.Errorf("prioritize: %q", text)
 	}
 }
 
-func TestNoNodesInNoNodesOut(t *testing.T) {
-	for mode, args := range modes {
-		t.Run(mode, func(t *testing.T) {
-			f := newFixture(t, byDiskType, generous, diskNode("known", "ssd"))
-			var result extenderv1.ExtenderFilterResult
-			f.post(t, "filter", args(), &result)
-			if got := passed(t, mode, result); len(got) != 0 {
-				t.Errorf("passed %v", got)
-			}
-			var scores extenderv1.HostPriorityList
-			if status := f.post(t, "prioritize", args(), &scores); status != http.StatusOK || scores == nil || len(scores) != 0 {
-				t.Errorf("status %d, scores %#v", status, scores)
-			}
-		})
-	}
-}
-
-func TestPodThatIsRefusedAsSuch(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
-	for mode, args := range modes {
-		t.Run(mode, func(t *testing.T) {
-			f := newFixture(t, enabling("name: Refusing"), generous, objects(nodes)...)
-			var result extenderv1.ExtenderFilterResult
-			f.post(t, "filter", args(nodes...), &result)
-			if got := passed(t, mode, result); len(got) != 0 {
-				t.Errorf("passed %v", got)
-			}
-			want := extenderv1.FailedNodesMap{"a": "not this pod", "b": "not this pod"}
-			if !reflect.DeepEqual(result.FailedAndUnresolvableNodes, want) {
-				t.Errorf("unresolvable %v", result.FailedAndUnresolvableNodes)
-			}
-		})
-	}
-}
-
-// TestNodesGoBackAsTheyCame sends a node with what this release does not know, and with what Go's encoder would escape.
-func TestNodesGoBackAsTheyCame(t *testing.T) {
+// TestNodesAreReturnedByteForByte sends a field that this release does not know, and text that Go's encoder would escape.
+func TestNodesAreReturnedByteForByte(t *testing.T) {
 	f := newFixture(t, byDiskType, generous)
 	node := `{"metadata":{"name":"a","labels":{"disktype":"ssd"},"annotations":{"x":"<&>"}},"spec":{"later":[1.50]}}`
 	var result struct {
@@ -171,188 +122,127 @@ func TestNodesGoBackAsTheyCame(t *testing.T) {
 }
 
 func TestScoresAreWeightedMeansFrom0To10(t *testing.T) {
-	node := func(name, score, other string) *corev1.Node {
-		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"score": score, "other": other}}}
-	}
 	for name, test := range map[string]struct {
 		plugins []string
-		want    map[*corev1.Node]int64
+		// scores are those of Labelled and Other, and the expected one.
+		scores [][3]int64
 	}{
-		"one plugin, rounded from the middle up": {
+		"one plugin, rounded half up": {
 			[]string{"{name: Labelled, weight: 7}"},
-			map[*corev1.Node]int64{
-				node("0", "0", "0"): 0, node("4", "4", "0"): 0, node("5", "5", "0"): 1,
-				node("94", "94", "0"): 9, node("95", "95", "0"): 10, node("100", "100", "0"): 10,
-			},
+			[][3]int64{{0, 0, 0}, {4, 0, 0}, {5, 0, 1}, {94, 0, 9}, {95, 0, 10}, {100, 0, 10}},
 		},
 		"two, by their weights": {
 			[]string{"{name: Labelled, weight: 3}", "{name: Other}"}, // no weight is 1
 			// (3 × 100 + 1 × 0) ÷ 4 = 75, (3 × 0 + 1 × 100) ÷ 4 = 25, (3 × 40 + 1 × 20) ÷ 4 = 35, (3 × 30 + 1 × 46) ÷ 4
 			// = 34
-			map[*corev1.Node]int64{
-				node("75", "100", "0"): 8, node("25", "0", "100"): 3, node("35", "40", "20"): 4, node("34", "30", "46"): 3,
-			},
+			[][3]int64{{100, 0, 8}, {0, 100, 3}, {40, 20, 4}, {30, 46, 3}},
 		},
-		"none": {
-			[]string{"name: Alone"},
-			map[*corev1.Node]int64{node("any", "100", "100"): 0, node("other", "0", "0"): 0},
-		},
-		"none that counts": {
-			[]string{"{name: MyScorePlugin, weight: 2}"},
-			map[*corev1.Node]int64{node("any", "100", "100"): 0},
-		},
+		"none": {[]string{"name: Alone"}, [][3]int64{{100, 100, 0}, {0, 0, 0}}},
 	} {
-		for mode, args := range modes {
+		for _, mode := range modes {
 			t.Run(name+" "+mode, func(t *testing.T) {
 				var nodes []*corev1.Node
-				want := map[string]int64{}
-				for node, score := range test.want {
-					nodes, want[node.Name] = append(nodes, node), score
+				var want extenderv1.HostPriorityList
+				for i, scores := range test.scores {
+					name := fmt.Sprint("node-", i)
+					nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+						"score": fmt.Sprint(scores[0]), "other": fmt.Sprint(scores[1]),
+					}}})
+					want = append(want, extenderv1.HostPriority{Host: name, Score: scores[2]})
 				}
 				f := newFixture(t, enabling(test.plugins...), generous, objects(nodes)...)
-				var scores extenderv1.HostPriorityList
-				if status := f.post(t, "prioritize", args(nodes...), &scores); status != http.StatusOK {
-					t.Fatalf("status %d", status)
-				}
-				got := map[string]int64{}
-				for i, score := range scores {
-					got[score.Host] = score.Score
-					if score.Host != nodes[i].Name {
-						t.Errorf("place %d is of %s, not of %s", i, score.Host, nodes[i].Name)
-					}
-				}
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("got %v, want %v", got, want)
+				got, weight, err := upstreamsClient(t, extenderConfig(f.url, in(mode))).Prioritize(newPod(), nodes)
+				if err != nil || weight != 25 || !reflect.DeepEqual(*got, want) {
+					t.Errorf("got %v, weight %d, %v, want %v", got, weight, err, want)
 				}
 			})
 		}
 	}
 }
 
-// TestPreempt asks in both forms about a node that is free without its pods, one that is not, and one that is unknown.
+// TestPreempt sends a node that is free without its victims, one that is not, and others about which too little is known.
 func TestPreempt(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("freed", "ssd"), diskNode("crowded", "ssd")}
-	pods := []*corev1.Pod{
-		onNode("freed-1", "freed"), onNode("freed-2", "freed"), onNode("crowded-1", "crowded"), onNode("crowded-2", "crowded"),
+	nodes := []*corev1.Node{bareNode("freed"), bareNode("crowded"), bareNode("moved"), bareNode("stranger")}
+	pods := map[string]*corev1.Pod{}
+	for name, node := range map[string]string{"f1": "freed", "f2": "freed", "c1": "crowded", "c2": "crowded", "m": "moved"} {
+		pods[name] = onNode(name, node)
 	}
-	for name, args := range map[string]*extenderv1.ExtenderPreemptionArgs{
-		"meta victims": {Pod: newPod(), NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{
-			"freed":    {Pods: []*extenderv1.MetaPod{{UID: "freed-2"}, {UID: "freed-1"}}, NumPDBViolations: 1},
-			"crowded":  {Pods: []*extenderv1.MetaPod{{UID: "crowded-1"}}},
-			"stranger": {Pods: []*extenderv1.MetaPod{{UID: "x"}}},
-		}},
-		"whole victims": {Pod: newPod(), NodeNameToVictims: map[string]*extenderv1.Victims{
-			"freed":    {Pods: []*corev1.Pod{pods[1], pods[0]}, NumPDBViolations: 1},
-			"crowded":  {Pods: []*corev1.Pod{pods[2]}},
-			"stranger": {Pods: []*corev1.Pod{onNode("x", "stranger")}},
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, enabling("name: Alone"), generous, objects(nodes, pods...)...)
-			var result extenderv1.ExtenderPreemptionResult
-			if status := f.post(t, "preempt", args, &result); status != http.StatusOK {
-				t.Fatalf("status %d", status)
+	victims := map[string]*extenderv1.Victims{
+		"freed":    {Pods: []*corev1.Pod{pods["f2"], pods["f1"]}, NumPDBViolations: 1},
+		"crowded":  {Pods: []*corev1.Pod{pods["c1"]}},
+		"moved":    {Pods: []*corev1.Pod{pods["c2"]}}, // on another node
+		"stranger": {Pods: []*corev1.Pod{onNode("x", "stranger")}},
+	}
+	for _, mode := range modes {
+		t.Run(mode, func(t *testing.T) {
+			f := newFixture(t, enabling("name: Alone"), generous, objects(nodes[:3], pods["f1"], pods["f2"], pods["c1"], pods["c2"], pods["m"])...)
+			// What upstream's client looks up the victims in.
+			if _, err := f.decider.cluster.look(nodes[:3]); err != nil {
+				t.Fatal(err)
 			}
-			// All victims, in the order in which they came.
-			want := map[string]*extenderv1.MetaVictims{
-				"freed": {Pods: []*extenderv1.MetaPod{{UID: "freed-2"}, {UID: "freed-1"}}, NumPDBViolations: 1},
+			client := upstreamsClient(t, extenderConfig(f.url, in(mode)))
+			got, err := client.ProcessPreemption(newPod(), victims, f.decider.cluster.NodeInfos())
+			// All victims, in the order in which they were sent.
+			if err != nil || len(got) != 1 || !reflect.DeepEqual(got["freed"].Pods, victims["freed"].Pods) {
+				t.Errorf("got %+v, %v", got, err)
 			}
-			if !reflect.DeepEqual(result.NodeNameToMetaVictims, want) {
-				t.Errorf("got %+v, want %+v", result.NodeNameToMetaVictims, want)
+			// Upstream's client drops the number of violations (kubernetes#105853).
+			var raw extenderv1.ExtenderPreemptionResult
+			f.post(t, "preempt", &extenderv1.ExtenderPreemptionArgs{Pod: newPod(), NodeNameToVictims: victims}, &raw)
+			if len(raw.NodeNameToMetaVictims) != 1 || raw.NodeNameToMetaVictims["freed"].NumPDBViolations != 1 {
+				t.Errorf("got %+v", raw)
 			}
-			// The pods were gone for that question only.
-			var after extenderv1.ExtenderFilterResult
-			f.post(t, "filter", modes["names"](nodes...), &after)
-			if got := passed(t, "names", after); len(got) != 0 {
-				t.Errorf("passed %v", got)
+			// The pods were removed for that request only.
+			if passed, _, _, err := client.Filter(newPod(), nodes[:3]); err != nil || len(passed) != 0 {
+				t.Errorf("passed %v, %v", passed, err)
 			}
 		})
 	}
-}
-
-// TestPreemptLeavesOutNodesWithUnknownVictims, which may just have ended, or have been placed a moment ago.
-func TestPreemptLeavesOutNodesWithUnknownVictims(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
-	f := newFixture(t, enabling("name: Alone"), generous, objects(nodes, onNode("on-a", "a"), onNode("on-b", "b"))...)
-	for name, victim := range map[string]string{"unknown": "x", "on another node": "on-a"} {
-		var result extenderv1.ExtenderPreemptionResult
-		status := f.post(t, "preempt", &extenderv1.ExtenderPreemptionArgs{Pod: newPod(), NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{
-			"a": {Pods: []*extenderv1.MetaPod{{UID: "on-a"}}}, "b": {Pods: []*extenderv1.MetaPod{{UID: victim}}},
-		}}, &result)
-		if status != http.StatusOK || len(result.NodeNameToMetaVictims) != 1 || result.NodeNameToMetaVictims["a"] == nil {
-			t.Errorf("%s: status %d, %+v, want node a alone", name, status, result)
-		}
+	f := newFixture(t, enabling("name: Refusing"), generous, objects(nodes, pods["m"])...)
+	client := upstreamsClient(t, extenderConfig(f.url, in("names")))
+	if got, err := client.ProcessPreemption(newPod(), victims, nil); err != nil || len(got) != 0 {
+		t.Errorf("a pod that PreFilter rejects: %v, %v", got, err)
 	}
 }
 
-func TestPreemptForPodThatIsRefusedAsSuch(t *testing.T) {
-	f := newFixture(t, enabling("name: Refusing"), generous, diskNode("a", "ssd"), onNode("on-a", "a"))
-	var result extenderv1.ExtenderPreemptionResult
-	status := f.post(t, "preempt", &extenderv1.ExtenderPreemptionArgs{Pod: newPod(), NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{
-		"a": {Pods: []*extenderv1.MetaPod{{UID: "on-a"}}},
-	}}, &result)
-	if status != http.StatusOK || result.NodeNameToMetaVictims == nil || len(result.NodeNameToMetaVictims) != 0 {
-		t.Errorf("status %d, %+v", status, result)
-	}
-}
-
-// TestPluginsSeeTheWholeCluster looks at the snapshot after a question about one of three nodes.
+// TestPluginsSeeTheWholeCluster reads the snapshot after a request with one of three nodes.
 func TestPluginsSeeTheWholeCluster(t *testing.T) {
 	nodes := []*corev1.Node{diskNode("c", "ssd"), diskNode("b", "ssd"), diskNode("a", "ssd")}
 	f := newFixture(t, byDiskType, generous, objects(nodes, onNode("on-a", "a"))...)
-	lister := f.decider.framework.SnapshotSharedLister().NodeInfos
-	if before, err := lister().List(); err != nil || len(before) != 0 {
-		t.Errorf("before the first question: %v, %v", before, err)
+	f.post(t, "filter", args("whole nodes", diskNode("b", "changed")), &extenderv1.ExtenderFilterResult{})
+	lister := f.decider.framework.SnapshotSharedLister().NodeInfos()
+	all, err := lister.List()
+	if err != nil || len(all) != 3 || all[0].Node().Labels["disktype"] != "changed" || all[1].Node().Name != "a" || len(all[1].Pods) != 1 {
+		t.Fatalf("got %v, %v, want the node of the request, and then the others by name", all, err)
 	}
-	f.post(t, "filter", modes["whole nodes"](diskNode("b", "changed")), &extenderv1.ExtenderFilterResult{})
-	all, err := lister().List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, info := range all {
-		names = append(names, info.Node().Name)
-	}
-	if want := []string{"b", "a", "c"}; !slices.Equal(names, want) {
-		t.Errorf("nodes %v, want the one in question and then the others: %v", names, want)
-	}
-	if all[0].Node().Labels["disktype"] != "changed" || len(all[1].Pods) != 1 {
-		t.Errorf("labels %v, pods %v", all[0].Node().Labels, all[1].Pods)
-	}
-	if info, err := lister().Get("a"); err != nil || info != all[1] {
+	if info, err := lister.Get("a"); err != nil || info != all[1] {
 		t.Errorf("a is %v, %v", info, err)
 	}
-	if _, err := lister().Get("stranger"); err == nil {
-		t.Error("a stranger is there")
+	if _, err := lister.Get("stranger"); err == nil {
+		t.Error("an unknown node is found")
 	}
 }
 
-// TestAnswersNameOnlyWhatWasAsked asks many questions at once; each answer is about its own nodes.
-func TestAnswersNameOnlyWhatWasAsked(t *testing.T) {
+// TestConcurrentRequests checks that each response is about the nodes of its own request.
+func TestConcurrentRequests(t *testing.T) {
 	var nodes []*corev1.Node
 	for i := range 40 {
-		nodes = append(nodes, diskNode(fmt.Sprintf("node-%d", i), []string{"ssd", "hdd"}[i%2]))
+		nodes = append(nodes, st.MakeNode().Name(fmt.Sprint("node-", i)).Label("disktype", []string{"ssd", "hdd"}[i%2]).Obj())
 	}
 	f := newFixture(t, byDiskType, generous, objects(nodes)...)
 	var group sync.WaitGroup
 	for i := range 16 {
-		for mode, args := range modes {
+		for _, mode := range modes {
 			group.Go(func() {
 				asked := nodes[i : i+10]
-				names := sets.NewString()
-				for _, node := range asked {
-					names.Insert(node.Name)
+				client := upstreamsClient(t, extenderConfig(f.url, in(mode)))
+				if passed, _, _, err := client.Filter(newPod(), asked); err != nil || !slices.Equal(namesOf(passed), namesOf(asked)) {
+					t.Errorf("sent %v, got %v, %v", namesOf(asked), namesOf(passed), err)
 				}
-				var result extenderv1.ExtenderFilterResult
-				f.post(t, "filter", args(asked...), &result)
-				if got := sets.NewString(passed(t, mode, result)...); !got.Equal(names) {
-					t.Errorf("asked about %v, got %v", names.List(), got.List())
-				}
-				var scores extenderv1.HostPriorityList
-				f.post(t, "prioritize", args(asked...), &scores)
-				for j, score := range scores {
-					if want := []int64{10, 5}[(i+j)%2]; score.Host != asked[j].Name || score.Score != want {
-						t.Errorf("%s scores %+v, want %d", asked[j].Name, score, want)
+				scores, _, err := client.Prioritize(newPod(), asked)
+				for j, score := range *scores {
+					if want := []int64{10, 5}[(i+j)%2]; err != nil || score.Host != asked[j].Name || score.Score != want {
+						t.Errorf("%s scores %+v, %v, want %d", asked[j].Name, score, err, want)
 					}
 				}
 			})

@@ -3,12 +3,10 @@
 package extender
 
 import (
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/datalocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
@@ -39,30 +37,3 @@ func Plugins() frameworkruntime.Registry {
 		workloadtopology.Name:     workloadtopology.New,
 	}
 }
-
-// inTree are the names of upstream's own plugins. The scheduler that asks runs them itself, so they are passed over
-// here; a name that is neither theirs nor ours is a mistake.
-var inTree = sets.NewString(
-	names.PrioritySort,
-	names.DefaultBinder,
-	names.DefaultPreemption,
-	names.ImageLocality,
-	names.InterPodAffinity,
-	names.NodeAffinity,
-	names.NodeName,
-	names.NodePorts,
-	names.NodeResourcesBalancedAllocation,
-	names.NodeResourcesFit,
-	names.NodeUnschedulable,
-	names.NodeVolumeLimits,
-	names.AzureDiskLimits,
-	names.CinderLimits,
-	names.EBSLimits,
-	names.GCEPDLimits,
-	names.PodTopologySpread,
-	names.SelectorSpread,
-	names.TaintToleration,
-	names.VolumeBinding,
-	names.VolumeRestrictions,
-	names.VolumeZone,
-)

@@ -16,7 +16,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -31,22 +30,11 @@ import (
 // name is the extender's name in events and in its user agent.
 const name = "scheduler-extender"
 
-// Options are the flags of an extender.
+// Options are the flags of an extender, as its command describes them.
 type Options struct {
-	// Config is the file with the KubeSchedulerConfiguration, and Profile the schedulerName of the profile in it, which
-	// may be empty if there is only one.
-	Config, Profile string
-	// Kubeconfig is the kubeconfig file. If it is empty, that of Config is used, and without one the service account of
-	// the pod.
-	Kubeconfig string
-	// Listen is the address to listen on, HOST:PORT.
-	Listen string
-	// CertificateFile and KeyFile are used to serve TLS; without them HTTP is served.
-	CertificateFile, KeyFile string
-	// ClientCAFile holds the authorities of the clients' certificates, which are then required.
-	ClientCAFile string
-	// AllowAnyone allows requests from any client without a certificate, and with Bind also to bind pods.
-	AllowAnyone bool
+	Config, Profile, Kubeconfig, Listen string
+	// Without ClientCAFile any client is accepted, and without the other two files HTTP is served.
+	CertificateFile, KeyFile, ClientCAFile string
 	// Bind serves the verb bind: any client can then bind any pod to any node, with the rights of the kubeconfig.
 	Bind bool
 
@@ -99,7 +87,7 @@ func Run(ctx context.Context, options Options) error {
 	return serve(ctx, server, listener, options.RequestTimeout)
 }
 
-// check refuses invalid flags, and unsafe ones unless AllowAnyone is set.
+// check refuses invalid and unsafe flags.
 func (o *Options) check() error {
 	host, _, err := net.SplitHostPort(o.Listen)
 	switch {
@@ -112,11 +100,9 @@ func (o *Options) check() error {
 	case o.ClientCAFile != "" && o.CertificateFile == "":
 		return errors.New("--client-ca-file needs TLS; " +
 			"next: give --tls-cert-file and --tls-private-key-file too")
-	case o.ClientCAFile != "" && o.AllowAnyone:
-		return errors.New("--client-ca-file and --insecure-allow-anyone contradict each other; next: leave one of them out")
-	case o.ClientCAFile == "" && !isLoopback(host) && !o.AllowAnyone:
+	case o.ClientCAFile == "" && !isLoopback(host):
 		return fmt.Errorf("any client that reaches %s could send requests, and bind pods with --bind; next: give --client-ca-file, "+
-			"--tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1, or give --insecure-allow-anyone", o.Listen)
+			"--tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1", o.Listen)
 	}
 	return nil
 }
@@ -150,12 +136,10 @@ func (o *Options) clientConfig(profile *Profile) (*restclient.Config, error) {
 
 func (o *Options) server(handler http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: o.RequestTimeout,
-		// This also limits a body that is never read, because its request is refused: the server reads it before it
-		// answers.
-		ReadTimeout:    o.RequestTimeout,
-		WriteTimeout:   o.RequestTimeout + writeGrace,
+		Handler: handler,
+		// After this time the body cannot be read. A request that was read in time has its answer before.
+		ReadTimeout:    o.RequestTimeout + grace/2,
+		WriteTimeout:   o.RequestTimeout + grace,
 		IdleTimeout:    idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 	}
@@ -188,34 +172,24 @@ func (o *Options) announce(profile *Profile, decider *Decider, address net.Addr)
 	}
 	fmt.Fprintf(o.Out, "serving the profile %s of %s on %s://%s to %s\n",
 		profile.profile.SchedulerName, o.Config, scheme, address, clients)
-	preFilter, filter, preScore, score := decider.Serves()
+	plugins := decider.framework.ListPlugins()
 	for _, point := range []struct {
 		name    string
-		plugins []schedulerconfig.Plugin
-	}{{"preFilter", preFilter}, {"filter", filter}, {"preScore", preScore}, {"score", score}} {
-		fmt.Fprintf(o.Out, "%-10s %s\n", point.name, listed(point.plugins))
+		plugins schedulerconfig.PluginSet
+	}{{"preFilter", plugins.PreFilter}, {"filter", plugins.Filter}, {"preScore", plugins.PreScore}, {"score", plugins.Score}} {
+		for _, plugin := range point.plugins.Enabled {
+			fmt.Fprintf(o.Out, "%-10s %s", point.name, plugin.Name)
+			if plugin.Weight != 0 {
+				fmt.Fprintf(o.Out, " (weight %d)", plugin.Weight)
+			}
+			fmt.Fprintln(o.Out)
+		}
 	}
 	if decider.weights > 0 {
 		fmt.Fprintf(o.Out, "the weights sum to %d; "+
 			"next: give the extender this weight in the scheduler's configuration: weight: %d\n",
 			decider.weights, decider.weights)
 	}
-}
-
-// listed returns the names of plugins, with their weights.
-func listed(plugins []schedulerconfig.Plugin) string {
-	if len(plugins) == 0 {
-		return "-"
-	}
-	var names []string
-	for _, plugin := range plugins {
-		if plugin.Weight != 0 {
-			names = append(names, fmt.Sprintf("%s (weight %d)", plugin.Name, plugin.Weight))
-		} else {
-			names = append(names, plugin.Name)
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // serve answers requests until the context ends, and then waits for those in progress until they time out.
@@ -228,7 +202,7 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener, requ
 	case <-ctx.Done():
 	}
 	klog.InfoS("Shutting down after the requests in progress")
-	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout+writeGrace)
+	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout+grace)
 	defer cancel()
 	if err := server.Shutdown(deadline); err != nil {
 		return errors.Join(err, server.Close())

@@ -7,54 +7,42 @@ import (
 	"net"
 	"strings"
 	"testing"
-	"time"
 
 	componentbaseconfig "k8s.io/component-base/config"
 )
 
-func TestOptionsThatAreRefused(t *testing.T) {
+func TestUnsafeOptionsAreRefused(t *testing.T) {
+	const other = "192.0.2.1:8888"
+	withTLS := Options{CertificateFile: "crt", KeyFile: "key"}
 	for name, test := range map[string]struct {
-		change func(*Options)
-		// want is a part of the error; empty is none.
+		listen string
+		with   Options
+		// want is a part of the error; empty expects none.
 		want string
 	}{
-		"loopback":                          {func(o *Options) {}, ""},
-		"loopback of IPv6":                  {func(o *Options) { o.Listen = "[::1]:8888" }, ""},
-		"loopback's other addresses":        {func(o *Options) { o.Listen = "127.1.2.3:8888" }, ""},
-		"no port":                           {func(o *Options) { o.Listen = "127.0.0.1" }, "give HOST:PORT"},
-		"everywhere":                        {func(o *Options) { o.Listen = ":8888" }, "bind pods with --bind"},
-		"everywhere, by name":               {func(o *Options) { o.Listen = "0.0.0.0:8888" }, "bind pods with --bind"},
-		"a name, which could lead anywhere": {func(o *Options) { o.Listen = "localhost:8888" }, "bind pods with --bind"},
-		"another address":                   {func(o *Options) { o.Listen = "192.0.2.1:8888" }, "bind pods with --bind"},
-		"another address, TLS alone": {func(o *Options) {
-			o.Listen, o.CertificateFile, o.KeyFile = "192.0.2.1:8888", "crt", "key"
-		}, "bind pods with --bind"},
-		"another address, TLS and authorities": {func(o *Options) {
-			o.Listen, o.CertificateFile, o.KeyFile, o.ClientCAFile = "192.0.2.1:8888", "crt", "key", "ca"
-		}, ""},
-		"another address, said by name":       {func(o *Options) { o.Listen, o.AllowAnyone = "192.0.2.1:8888", true }, ""},
-		"a certificate without its key":       {func(o *Options) { o.CertificateFile = "crt" }, "give both --tls-cert-file and"},
-		"a key without its certificate":       {func(o *Options) { o.KeyFile = "key" }, "give both --tls-cert-file and"},
-		"authorities without TLS":             {func(o *Options) { o.ClientCAFile = "ca" }, "--client-ca-file needs TLS"},
-		"authorities without TLS, everywhere": {func(o *Options) { o.Listen, o.ClientCAFile, o.AllowAnyone = ":8888", "ca", true }, "--client-ca-file needs TLS"},
-		"no time":                             {func(o *Options) { o.RequestTimeout = 0 }, "--request-timeout"},
-		"less than no time":                   {func(o *Options) { o.RequestTimeout = -time.Second }, "--request-timeout"},
-		"no bytes":                            {func(o *Options) { o.MaxBodyBytes = 0 }, "--max-body-bytes"},
+		"loopback":                         {"127.0.0.1:8888", Options{}, ""},
+		"loopback's other addresses":       {"127.1.2.3:8888", Options{}, ""},
+		"loopback of IPv6":                 {"[::1]:8888", Options{}, ""},
+		"no port":                          {"127.0.0.1", Options{}, "give HOST:PORT"},
+		"all addresses":                    {":8888", Options{}, "bind pods with --bind"},
+		"a name, which has any address":    {"localhost:8888", Options{}, "bind pods with --bind"},
+		"another address":                  {other, Options{}, "bind pods with --bind"},
+		"another address, TLS alone":       {other, withTLS, "bind pods with --bind"},
+		"another address, all three files": {other, Options{CertificateFile: "crt", KeyFile: "key", ClientCAFile: "ca"}, ""},
+		"a certificate without its key":    {"127.0.0.1:8888", Options{CertificateFile: "crt"}, "give both --tls-cert-file and"},
+		"authorities without TLS":          {"127.0.0.1:8888", Options{ClientCAFile: "ca"}, "--client-ca-file needs TLS"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			options := Options{Listen: "127.0.0.1:8888", Limits: generous}
-			test.change(&options)
-			err := options.check()
-			if test.want == "" {
-				if err != nil {
-					t.Error(err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "next: ") {
-				t.Errorf("got %v, want %q and what to do next", err, test.want)
-			}
-		})
+		options := test.with
+		options.Listen, options.Limits = test.listen, generous
+		if err := options.check(); (err == nil) != (test.want == "") || err != nil && (!strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "next: ")) {
+			t.Errorf("%s: got %v, want %q and what to do next", name, err, test.want)
+		}
+	}
+	for _, limits := range []Limits{{RequestTimeout: -long, MaxBodyBytes: 1}, {RequestTimeout: long}} {
+		options := Options{Listen: "127.0.0.1:8888", Limits: limits}
+		if err := options.check(); err == nil || !strings.Contains(err.Error(), "--request-timeout or --max-body-bytes") {
+			t.Errorf("%+v: got %v", limits, err)
+		}
 	}
 }
 
@@ -64,51 +52,37 @@ func writeKubeconfig(t *testing.T, server string) string {
 		"contexts: [{name: x, context: {cluster: x}}], clusters: [{name: x, cluster: {server: '"+server+"'}}]}")
 }
 
-func TestRunSaysWhatToDo(t *testing.T) {
+func TestRunErrorsSayWhatToDo(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	config := writeFile(t, "config.yaml", byDiskType)
-	kubeconfig := writeKubeconfig(t, "http://127.0.0.1:1")
+	config, kubeconfig := writeFile(t, "config.yaml", byDiskType), writeKubeconfig(t, "http://127.0.0.1:1")
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	for name, test := range map[string]struct {
-		options Options
-		want    string
-	}{
-		"no configuration":      {Options{Config: "/nonexistent", Listen: "127.0.0.1:0"}, "cannot read the configuration"},
-		"no kubeconfig":         {Options{Config: config, Kubeconfig: "/nonexistent", Listen: "127.0.0.1:0"}, "--kubeconfig"},
-		"none and not in a pod": {Options{Config: config, Listen: "127.0.0.1:0"}, "--kubeconfig"},
-		"port taken":            {Options{Config: config, Kubeconfig: kubeconfig, Listen: taken.Addr().String()}, "cannot listen on"},
-		"not safe":              {Options{Config: config, Kubeconfig: kubeconfig, Listen: ":0"}, "bind pods with --bind"},
+	for want, options := range map[string]Options{
+		"cannot read the configuration": {Config: "/nonexistent", Listen: "127.0.0.1:0"},
+		"cannot load the connection":    {Config: config, Kubeconfig: "/nonexistent", Listen: "127.0.0.1:0"},
+		"give an existing file with --": {Config: config, Listen: "127.0.0.1:0"}, // not in a pod
+		"cannot listen on":              {Config: config, Kubeconfig: kubeconfig, Listen: taken.Addr().String()},
+		"bind pods with --bind":         {Config: config, Kubeconfig: kubeconfig, Listen: ":0"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			test.options.Limits, test.options.Out = generous, io.Discard
-			err := Run(t.Context(), test.options)
-			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "; next: ") {
-				t.Errorf("got %v, want %q and what to do next", err, test.want)
-			}
-		})
+		options.Limits, options.Out = generous, io.Discard
+		if err := Run(t.Context(), options); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; next: ") {
+			t.Errorf("got %v, want %q and what to do next", err, want)
+		}
 	}
 }
 
-func TestClientConfigIsTheConfigurations(t *testing.T) {
+func TestClientConfig(t *testing.T) {
 	kubeconfig := writeKubeconfig(t, "https://given")
-	profile := &Profile{connection: componentbaseconfig.ClientConnectionConfiguration{
-		Kubeconfig: kubeconfig, QPS: 7, Burst: 9, ContentType: "application/vnd.kubernetes.protobuf",
-	}}
-	options := Options{}
-	config, err := options.clientConfig(profile)
-	if err != nil {
-		t.Fatal(err)
+	profile := &Profile{connection: componentbaseconfig.ClientConnectionConfiguration{Kubeconfig: kubeconfig, QPS: 7, Burst: 9}}
+	config, err := (&Options{}).clientConfig(profile)
+	if err != nil || config.Host != "https://given" || config.QPS != 7 || config.Burst != 9 {
+		t.Errorf("got %+v, %v", config, err)
 	}
-	if config.Host != "https://given" || config.QPS != 7 || config.Burst != 9 ||
-		config.ContentType != "application/vnd.kubernetes.protobuf" {
-		t.Errorf("got %+v", config)
-	}
-	profile.connection.Kubeconfig, options.Kubeconfig = "/nonexistent", kubeconfig
-	if _, err := options.clientConfig(profile); err != nil {
-		t.Errorf("the flag should count more than the file: %v", err)
+	profile.connection.Kubeconfig = "/nonexistent"
+	if _, err := (&Options{Kubeconfig: kubeconfig}).clientConfig(profile); err != nil {
+		t.Errorf("the flag does not override the file: %v", err)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,6 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -32,9 +30,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// This file asks as upstream does: with its client, and with its whole scheduler around that. What it shows of
-// upstream's ways with an extender that is down, slow or wrong is what manifests/config/extender.yaml and the page on
-// extenders say.
+// This file has upstream's client and scheduler. It tests the table of docs/extender.md about an extender that is down,
+// slow or wrong.
 
 // extenderConfig is a scheduler's configuration of an extender, with all verbs.
 func extenderConfig(url string, change ...func(*schedulerconfig.Extender)) schedulerconfig.Extender {
@@ -53,7 +50,7 @@ func in(mode string) func(*schedulerconfig.Extender) {
 	return func(e *schedulerconfig.Extender) { e.NodeCacheCapable = mode == "names" }
 }
 
-// upstreamsClient is what upstream's scheduler asks extenders with.
+// upstreamsClient returns the client of upstream's scheduler.
 func upstreamsClient(t testing.TB, config schedulerconfig.Extender) framework.Extender {
 	t.Helper()
 	client, err := scheduler.NewHTTPExtender(&config)
@@ -61,61 +58,6 @@ func upstreamsClient(t testing.TB, config schedulerconfig.Extender) framework.Ex
 		t.Fatal(err)
 	}
 	return client
-}
-
-func TestUpstreamsClient(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("ssd", "ssd"), bareNode("bare"), diskNode("hdd", "hdd")}
-	for mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			pod := newPod()
-			f := newFixture(t, byDiskType, generous, append(objects(nodes, onNode("on-ssd", "ssd"), onNode("on-bare", "bare")), pod)...)
-			client := upstreamsClient(t, extenderConfig(f.url, in(mode)))
-
-			passed, failed, unresolvable, err := client.Filter(pod, nodes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(passed) != 2 || !reflect.DeepEqual(passed[0], nodes[0]) || !reflect.DeepEqual(passed[1], nodes[2]) {
-				t.Errorf("passed %v", passed)
-			}
-			if len(failed) != 0 || len(unresolvable) != 1 || !strings.Contains(unresolvable["bare"], "disktype") {
-				t.Errorf("failed %v, unresolvable %v", failed, unresolvable)
-			}
-
-			scores, weight, err := client.Prioritize(pod, passed)
-			want := extenderv1.HostPriorityList{{Host: "ssd", Score: 10}, {Host: "hdd", Score: 5}}
-			if err != nil || weight != 25 || !reflect.DeepEqual(*scores, want) {
-				t.Errorf("scores %v, weight %d, %v", scores, weight, err)
-			}
-
-			infos, err := newSnapshot(f.decider.cluster, nodes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			victims := map[string]*extenderv1.Victims{
-				"ssd": {Pods: []*corev1.Pod{onNode("on-ssd", "ssd")}}, "bare": {Pods: []*corev1.Pod{onNode("on-bare", "bare")}},
-			}
-			kept, err := client.ProcessPreemption(pod, victims, infos)
-			if err != nil || len(kept) != 1 || len(kept["ssd"].Pods) != 1 || kept["ssd"].Pods[0].Name != "on-ssd" {
-				t.Errorf("kept %v, %v", kept, err)
-			}
-			victims["ssd"].Pods[0].UID = "unknown"
-			if kept, err := client.ProcessPreemption(pod, victims, infos); err != nil || len(kept) != 0 {
-				t.Errorf("an unknown victim: kept %v, %v", kept, err)
-			}
-
-			binding := &corev1.Binding{ObjectMeta: pod.ObjectMeta, Target: corev1.ObjectReference{Name: "ssd"}}
-			for range 2 {
-				if err := client.Bind(binding); err != nil {
-					t.Error(err)
-				}
-			}
-			binding.Target.Name = "hdd"
-			if err := client.Bind(binding); err == nil || !strings.Contains(err.Error(), "it is bound to node ssd") {
-				t.Errorf("elsewhere: %v", err)
-			}
-		})
-	}
 }
 
 // stockScheduler is upstream's scheduler on a fake API server.
@@ -164,14 +106,14 @@ func await(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// decide makes one decision, and binds nothing.
+// decide makes one decision without binding.
 func (s stockScheduler) decide(t *testing.T, pod *corev1.Pod) (string, error) {
 	t.Helper()
 	result, err := s.Algorithm.Schedule(t.Context(), s.Extenders, s.Profiles["default-scheduler"], framework.NewCycleState(), pod)
 	return result.SuggestedHost, err
 }
 
-// nextEvent waits for an event of one of some reasons, and gives the whole of it.
+// nextEvent waits for an event with one of some reasons.
 func (s stockScheduler) nextEvent(t *testing.T, reasons ...string) string {
 	t.Helper()
 	deadline := time.After(long)
@@ -190,8 +132,8 @@ func (s stockScheduler) nextEvent(t *testing.T, reasons ...string) string {
 // stock is a configuration with one profile, upstream's own.
 const stock = header + "profiles: [{schedulerName: default-scheduler}]\n"
 
-// TestWeight has the scheduler's own plugin prefer one node and the extender the other. A node's total is the plugin's
-// weight × score, and the extender's weight × score × 10.
+// TestWeight checks a node's total: weight × score of the scheduler's own plugin, which prefers one node, and
+// weight × score × 10 of the extender, which prefers the other.
 func TestWeight(t *testing.T) {
 	ours := st.MakeNode().Name("ours").Label("disktype", "ssd").Label("score", "0").Obj()
 	theirs := st.MakeNode().Name("theirs").Label("disktype", "tape").Label("score", "60").Obj()
@@ -214,7 +156,7 @@ profiles:
 	}
 }
 
-// failing are extenders that cannot be used, in all ways that matter to a scheduler.
+// failing returns the addresses of extenders that fail in all ways that a scheduler distinguishes.
 func failing(t *testing.T) map[string]string {
 	t.Helper()
 	gone, err := net.Listen("tcp", "127.0.0.1:0")
@@ -230,7 +172,7 @@ func failing(t *testing.T) map[string]string {
 	return map[string]string{
 		"down": "http://" + gone.Addr().String(),
 		"slow": serve(func(_ http.ResponseWriter, r *http.Request) {
-			_, _ = io.Copy(io.Discard, r.Body) // only then it is seen that the scheduler goes away
+			_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the scheduler is gone
 			<-r.Context().Done()
 		}),
 		"failing":      serve(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }),
@@ -299,18 +241,18 @@ func TestExtenderThatFails(t *testing.T) {
 	}
 }
 
-// full fills a node with a pod that has to give way.
+// full returns a pod that fills a node and can be evicted.
 func full(node string) []*corev1.Pod {
 	return []*corev1.Pod{st.MakePod().Name("on-" + node).Namespace("default").UID("on-" + node).Node(node).Priority(0).
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()}
 }
 
-// preempting has a scheduler place an important pod in a cluster in which each node is full, and gives the node whose
-// pod had to go, or the event if none had.
+// preempting schedules an important pod in a cluster of full nodes, and returns the node whose pod was evicted, or the
+// event if there is none.
 func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extender)) string {
 	t.Helper()
 	room := map[corev1.ResourceName]string{corev1.ResourceCPU: "1", corev1.ResourcePods: "10"}
-	// The one whose pod would be chosen, were it for the scheduler alone: it is less important than the other's.
+	// The scheduler alone would choose this node: its pod is less important than the other's.
 	bare := st.MakeNode().Name("bare").Capacity(room).Obj()
 	ssd := st.MakeNode().Name("ssd").Capacity(room).Label("disktype", "ssd").Obj()
 	pods := append(full("bare"), full("ssd")...)
@@ -335,19 +277,4 @@ func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extend
 		}
 	}
 	return event
-}
-
-// TestNodeThatWasNotSent shows that a stock scheduler would bind a pod to any node that an extender names, if whole
-// nodes are sent; this project's scheduler drops it. If names are sent, it is an error: see
-// TestExtenderFilterWithUnknownNodes of the patch 0450.
-func TestNodeThatWasNotSent(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_, _ = io.WriteString(w, `{"Nodes":{"items":[{"metadata":{"name":"stranger"}}]}}`)
-	}))
-	defer server.Close()
-	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), diskNode("b", "ssd"))
-	config := extenderConfig(server.URL, only("filter"), in("whole nodes"))
-	if node, err := newStockScheduler(t, f.client, stock, config).decide(t, newPod()); err != nil || node != "stranger" {
-		t.Errorf("got %q, %v, want stranger", node, err)
-	}
 }

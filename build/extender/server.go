@@ -32,12 +32,10 @@ type Limits struct {
 }
 
 const (
-	// writeGrace is the time to read an answer that was ready just before the deadline.
-	writeGrace = 500 * time.Millisecond
+	// grace is the time to write an answer that was ready just before the deadline, or an error after it.
+	grace = 500 * time.Millisecond
 	// maxHeaderBytes limits a request's header to many times the size of a scheduler's.
 	maxHeaderBytes = 32 << 10
-	// maxTrustedBytes limits the memory that is allocated because of a Content-Length.
-	maxTrustedBytes = 1 << 20
 	// idleTimeout is longer than a scheduler keeps an idle connection.
 	idleTimeout = 2 * time.Minute
 )
@@ -53,33 +51,18 @@ type verb struct {
 	failure func(message string) any
 }
 
-// Results of a request, in metrics.
-const (
-	succeeded = "success"
-	failed    = "error"
-)
-
 // NewHandler returns the handler of POST /filter, /prioritize, /preempt and /bind, and of GET /healthz and /metrics.
 // Without a binder it refuses bind.
 func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 	verbs := map[string]verb{
-		"/filter": {
-			answer:  whenReady(decider, func(ctx context.Context, body []byte) (any, error) { return decider.Filter(ctx, body) }),
+		"filter": {
+			answer:  inTurn(decider, decodeQuestion, decider.filter),
 			failure: func(message string) any { return extenderv1.ExtenderFilterResult{Error: message} },
 		},
-		"/prioritize": {
-			answer: whenReady(decider, func(ctx context.Context, body []byte) (any, error) { return decider.Prioritize(ctx, body) }),
-		},
-		"/preempt": {
-			answer: whenReady(decider, func(ctx context.Context, body []byte) (any, error) { return decider.Preempt(ctx, body) }),
-		},
-		"/bind": {
-			answer: func(ctx context.Context, body []byte) (any, error) {
-				if binder == nil {
-					return nil, errors.New("this extender does not bind pods; next: start it with --bind, or remove bindVerb from the scheduler's configuration")
-				}
-				return extenderv1.ExtenderBindingResult{}, binder.Bind(ctx, body)
-			},
+		"prioritize": {answer: inTurn(decider, decodeQuestion, decider.prioritize)},
+		"preempt":    {answer: inTurn(decider, decodePreemption, decider.preempt)},
+		"bind": {
+			answer:  binder.Bind,
 			failure: func(message string) any { return extenderv1.ExtenderBindingResult{Error: message} },
 		},
 	}
@@ -92,134 +75,65 @@ func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 	own := prometheus.NewRegistry()
 	own.MustRegister(durations)
 	mux := http.NewServeMux()
-	for path, verb := range verbs {
-		for _, result := range []string{succeeded, failed} {
-			durations.WithLabelValues(path[1:], result)
+	for name, verb := range verbs {
+		for _, result := range []string{"success", "error"} {
+			durations.WithLabelValues(name, result)
 		}
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+		mux.HandleFunc("POST /"+name, func(w http.ResponseWriter, r *http.Request) {
 			began := time.Now()
 			result := verb.serve(w, r, limits)
-			durations.WithLabelValues(path[1:], result).Observe(time.Since(began).Seconds())
+			durations.WithLabelValues(name, result).Observe(time.Since(began).Seconds())
 		})
 	}
 	// The plugins' metrics are in the registry of Kubernetes' components.
-	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{own, legacyregistry.DefaultGatherer}, promhttp.HandlerOpts{}))
-	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
-		switch err := decider.Ready(); {
-		case r.Method != http.MethodGet && r.Method != http.MethodHead:
-			w.Header().Set("Allow", "GET, HEAD")
-			write(w, http.StatusMethodNotAllowed, errorBody{r.Method + " is not GET"})
-		case err != nil:
+	mux.Handle("GET /metrics", promhttp.HandlerFor(prometheus.Gatherers{own, legacyregistry.DefaultGatherer}, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := decider.Ready(); err != nil {
 			write(w, http.StatusServiceUnavailable, errorBody{err.Error()})
-		default:
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, "ok") // the client may be gone
+			return
 		}
+		_, _ = io.WriteString(w, "ok") // the client may be gone
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, http.StatusNotFound, errorBody{"nothing is served at " + r.URL.Path +
+		write(w, http.StatusNotFound, errorBody{"nothing is served at " + r.Method + " " + r.URL.Path +
 			"; next: use the verbs filter, prioritize, preempt and bind, and a urlPrefix without a path"})
 	})
 	return mux
 }
 
-// whenReady refuses requests until the caches have synced.
-func whenReady(decider *Decider, answer answerFunc) answerFunc {
-	return func(ctx context.Context, body []byte) (any, error) {
-		if err := decider.Ready(); err != nil {
-			return nil, err
-		}
-		return answer(ctx, body)
-	}
-}
-
 // serve writes a complete answer or an error before the deadline, even if a plugin is still running, and returns the
 // result.
 func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) (result string) {
-	if status, err := checkHeader(w.Header(), r); err != nil {
-		write(w, status, errorBody{err.Error()})
-		return failed
-	}
-	deadline := time.Now().Add(limits.RequestTimeout)
-	ctx, cancel := context.WithDeadline(r.Context(), deadline)
+	ctx, cancel := context.WithTimeout(r.Context(), limits.RequestTimeout)
 	defer cancel()
-	answer, err := v.ask(ctx, w, r, limits.MaxBodyBytes, deadline)
+	answer, err := v.ask(ctx, w, r, limits.MaxBodyBytes)
 	if err == nil {
 		write(w, http.StatusOK, answer)
-		return succeeded
+		return "success"
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s (--request-timeout): %w", limits.RequestTimeout, err)
 	}
 	klog.ErrorS(err, "A request failed", "verb", strings.TrimPrefix(r.URL.Path, "/"), "client", r.RemoteAddr)
-	if v.failure != nil {
+	if v.failure != nil && !errors.Is(err, errContentType) {
 		// The scheduler uses the text as a format string and would print %!d(MISSING) and the like.
 		write(w, http.StatusOK, v.failure(strings.ReplaceAll(err.Error(), "%", "%%")))
-		return failed
+	} else {
+		write(w, statusOf(err), errorBody{err.Error()})
 	}
-	write(w, statusOf(err), errorBody{err.Error()})
-	return failed
+	return "error"
 }
 
-// checkHeader checks a request before its body is read. Requests of a scheduler always pass.
-func checkHeader(answer http.Header, r *http.Request) (status int, err error) {
-	if r.Method != http.MethodPost {
-		answer.Set("Allow", http.MethodPost)
-		return http.StatusMethodNotAllowed, fmt.Errorf("%s is not POST", r.Method)
-	}
-	mediaType, parameters, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	charset, given := parameters["charset"]
-	if err != nil || mediaType != "application/json" || (given && !strings.EqualFold(charset, "utf-8")) {
-		return http.StatusUnsupportedMediaType,
-			fmt.Errorf("the Content-Type %q is not application/json", r.Header.Get("Content-Type"))
-	}
-	if encoding := r.Header.Get("Content-Encoding"); encoding != "" {
-		return http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Encoding %q is not supported", encoding)
-	}
-	return 0, nil
-}
+// errContentType is the error of a request that no scheduler sends, for example one that a web page makes a browser send.
+var errContentType = errors.New("the Content-Type is not application/json")
 
 // ask reads the body and waits for the verb's answer until the deadline.
-func (v verb) ask(
-	ctx context.Context, w http.ResponseWriter, r *http.Request, maxBodyBytes int64, deadline time.Time,
-) (any, error) {
-	body, err := read(w, r, maxBodyBytes, deadline)
-	if err != nil {
-		return nil, err
+func (v verb) ask(ctx context.Context, w http.ResponseWriter, r *http.Request, maxBytes int64) (any, error) {
+	if mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || mediaType != "application/json" {
+		return nil, errContentType
 	}
-	type outcome struct {
-		answer any
-		err    error
-	}
-	done := make(chan outcome, 1)
-	go func() {
-		var o outcome
-		o.err = withoutPanic(func() (err error) {
-			o.answer, err = v.answer(ctx, body)
-			return err
-		})
-		done <- o
-	}()
-	select {
-	case outcome := <-done:
-		return outcome.answer, outcome.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// read reads the body until the deadline.
-func read(w http.ResponseWriter, r *http.Request, maxBytes int64, deadline time.Time) ([]byte, error) {
-	if r.ContentLength > maxBytes {
-		return nil, tooLong{maxBytes}
-	}
-	control := http.NewResponseController(w)
-	if err := control.SetReadDeadline(deadline); err != nil {
-		return nil, err
-	}
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), maxTrustedBytes)) + bytes.MinRead)
-	switch _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes)); {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBytes))
+	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, fmt.Errorf("the request was not received in time: %w", context.DeadlineExceeded)
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -227,8 +141,21 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, deadline time.
 	case err != nil:
 		return nil, malformedf("the request is incomplete: %w", err)
 	}
-	// From here on reads only detect that the scheduler has closed the connection.
-	return body.Bytes(), control.SetReadDeadline(time.Time{})
+	type outcome struct {
+		answer any
+		err    error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		answer, err := v.answer(ctx, body)
+		done <- outcome{answer, err}
+	}()
+	select {
+	case outcome := <-done:
+		return outcome.answer, outcome.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // tooLong is the error of a request that exceeds MaxBodyBytes.
@@ -242,6 +169,8 @@ func (t tooLong) Error() string {
 // statusOf returns the HTTP status of an error, for answers whose type has no field for it.
 func statusOf(err error) int {
 	switch {
+	case errors.Is(err, errContentType):
+		return http.StatusUnsupportedMediaType
 	case errors.As(err, new(malformed)):
 		return http.StatusBadRequest
 	case errors.As(err, new(tooLong)):
@@ -269,7 +198,6 @@ func write(w http.ResponseWriter, status int, answer any) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", fmt.Sprint(body.Len()))
 	w.WriteHeader(status)
 	_, _ = w.Write(body.Bytes()) // the client may be gone
 }

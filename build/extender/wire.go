@@ -4,32 +4,63 @@ package extender
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/apimachinery/pkg/util/sets"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	kjson "sigs.k8s.io/json"
 )
 
-const (
-	// maxNodes limits the nodes of one request to several times what Kubernetes supports in a cluster. A node takes a
-	// few bytes in a request and a thousand in memory, so without a limit a small request could exhaust the memory.
-	maxNodes = 50_000
-	// maxObjectBytes limits a pod or a node. Nothing larger can be stored, because etcd's limit is 1.5 MiB.
-	maxObjectBytes = 3 << 20
-)
+// maxNodes limits the nodes of one request to several times what Kubernetes supports in a cluster. A node takes a few
+// bytes in a request and a thousand in memory, so without a limit a small request could exhaust the memory.
+const maxNodes = 50_000
 
 // malformed is the error of an invalid request.
 type malformed struct{ error }
 
 func malformedf(format string, arguments ...any) error {
 	return malformed{fmt.Errorf(format, arguments...)}
+}
+
+// decodeStrictly reads one JSON value and nothing after it. It refuses unknown and duplicate fields, except in pods and
+// nodes, which may have fields of a newer release of Kubernetes.
+func decodeStrictly(content []byte, into any) error {
+	unknown, err := kjson.UnmarshalStrict(content, into)
+	if err == nil {
+		err = utilerrors.NewAggregate(unknown)
+	}
+	if err != nil {
+		return malformed{err}
+	}
+	return nil
+}
+
+// lenientPod is a pod that may have unknown fields.
+type lenientPod struct{ *corev1.Pod }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *lenientPod) UnmarshalJSON(content []byte) error {
+	return kjson.UnmarshalCaseSensitivePreserveInts(content, &p.Pod)
+}
+
+// check checks that the pod to schedule can be identified.
+func (p *lenientPod) check() error {
+	if p.Pod == nil || p.Name == "" || p.Namespace == "" || p.UID == "" {
+		return malformedf("no Pod is given, or its name, its namespace or its UID is missing")
+	}
+	return nil
+}
+
+// nodeList is a NodeList with the nodes as raw JSON.
+type nodeList struct {
+	metav1.TypeMeta
+	metav1.ListMeta `json:"metadata"`
+	Items           []json.RawMessage `json:"items"`
 }
 
 // question is a request to filter or to prioritize.
@@ -44,158 +75,97 @@ type question struct {
 }
 
 // decodeQuestion reads an ExtenderArgs.
-//
-// It refuses unknown and duplicate fields, except in pods and nodes, which may have fields of a newer release of
-// Kubernetes.
 func decodeQuestion(body []byte) (*question, error) {
-	var args struct {
-		Pod, Nodes json.RawMessage
-		NodeNames  *[]string
+	type ExtenderArgs struct { // as errors name it
+		Pod       lenientPod
+		Nodes     *nodeList
+		NodeNames *[]string
 	}
+	var args ExtenderArgs
 	if err := decodeStrictly(body, &args); err != nil {
 		return nil, err
 	}
-	pod, err := decodePod(args.Pod)
-	if err != nil {
+	if err := args.Pod.check(); err != nil {
 		return nil, err
 	}
-	q := &question{pod: pod}
-	switch whole := !isNull(args.Nodes); {
-	case whole && args.NodeNames != nil:
-		return nil, malformedf("both Nodes and NodeNames are given")
-	case whole:
-		err = q.decodeNodes(args.Nodes)
-	case args.NodeNames != nil:
+	if (args.Nodes == nil) == (args.NodeNames == nil) {
+		return nil, malformedf("one of Nodes and NodeNames must be given, and not both")
+	}
+	q := &question{pod: args.Pod.Pod}
+	if args.NodeNames != nil {
 		q.names = *args.NodeNames
-	default:
-		return nil, malformedf("neither Nodes nor NodeNames is given")
+		return q, checkNodeNames(q.names)
 	}
-	if err != nil {
+	q.sent, q.nodes, q.names = args.Nodes.Items, []*corev1.Node{}, make([]string, 0, len(args.Nodes.Items))
+	if err := checkCount(len(q.sent)); err != nil {
 		return nil, err
+	}
+	for i, item := range q.sent {
+		node := &corev1.Node{}
+		if err := kjson.UnmarshalCaseSensitivePreserveInts(item, node); err != nil {
+			return nil, malformedf("Nodes.items[%d]: %w", i, err)
+		}
+		q.nodes, q.names = append(q.nodes, node), append(q.names, node.Name)
 	}
 	return q, checkNodeNames(q.names)
 }
 
-func (q *question) decodeNodes(list json.RawMessage) error {
-	var nodes struct {
-		Items []json.RawMessage `json:"items"`
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(list, &nodes); err != nil {
-		return malformedf("Nodes: %w", err)
-	}
-	if err := checkCount(len(nodes.Items)); err != nil {
-		return err
-	}
-	q.sent = nodes.Items
-	q.nodes = make([]*corev1.Node, len(nodes.Items))
-	q.names = make([]string, len(nodes.Items))
-	for i, item := range nodes.Items {
-		node := &corev1.Node{}
-		if err := decodeObject(item, node); err != nil {
-			return malformedf("Nodes.items[%d]: %w", i, err)
-		}
-		q.nodes[i], q.names[i] = node, node.Name
-	}
-	return nil
-}
-
-// preemption is a request to preempt: would the pod fit on each candidate without its victims?
+// preemption is a request to preempt: would the pod fit on each node without its victims?
 type preemption struct {
-	pod        *corev1.Pod
-	candidates []candidate
+	pod     *corev1.Pod
+	names   []string
+	victims map[string]*extenderv1.MetaVictims
 }
 
-// candidate is a node with at least one victim.
-type candidate struct {
-	node       string
-	victims    []types.UID
-	violations int64
-}
-
-// decodePreemption reads an ExtenderPreemptionArgs. The candidates are sorted by name. Of whole victims it reads only
-// the UIDs, because the cache has the rest.
+// decodePreemption reads an ExtenderPreemptionArgs. It only uses the UIDs of whole victims, because the cache has the
+// rest.
 func decodePreemption(body []byte) (*preemption, error) {
-	var args struct {
-		Pod                   json.RawMessage
-		NodeNameToVictims     map[string]json.RawMessage
-		NodeNameToMetaVictims map[string]json.RawMessage
+	type ExtenderPreemptionArgs struct {
+		Pod               lenientPod
+		NodeNameToVictims map[string]*struct {
+			Pods             []lenientPod
+			NumPDBViolations int64
+		}
+		NodeNameToMetaVictims map[string]*extenderv1.MetaVictims
 	}
+	var args ExtenderPreemptionArgs
 	if err := decodeStrictly(body, &args); err != nil {
 		return nil, err
 	}
-	pod, err := decodePod(args.Pod)
-	if err != nil {
+	if err := args.Pod.check(); err != nil {
 		return nil, err
 	}
-	candidates, uid := args.NodeNameToMetaVictims, metaVictimUID
-	switch {
-	case args.NodeNameToVictims != nil && args.NodeNameToMetaVictims != nil:
-		return nil, malformedf("both NodeNameToVictims and NodeNameToMetaVictims are given")
-	case args.NodeNameToVictims != nil:
-		candidates, uid = args.NodeNameToVictims, victimUID
-	case candidates == nil:
-		return nil, malformedf("neither NodeNameToVictims nor NodeNameToMetaVictims is given")
+	p := &preemption{pod: args.Pod.Pod, victims: args.NodeNameToMetaVictims}
+	if (args.NodeNameToVictims == nil) == (p.victims == nil) {
+		return nil, malformedf("one of NodeNameToVictims and NodeNameToMetaVictims must be given, and not both")
 	}
-	names := slices.Sorted(maps.Keys(candidates))
-	if err := checkNodeNames(names); err != nil {
-		return nil, err
+	if p.victims == nil {
+		p.victims = map[string]*extenderv1.MetaVictims{}
 	}
-	p := &preemption{pod: pod}
-	for _, name := range names {
-		candidate, err := decodeCandidate(name, candidates[name], uid)
-		if err != nil {
-			return nil, err
+	for node, whole := range args.NodeNameToVictims {
+		p.victims[node] = &extenderv1.MetaVictims{}
+		if whole == nil {
+			continue
 		}
-		p.candidates = append(p.candidates, candidate)
+		p.victims[node].NumPDBViolations = whole.NumPDBViolations
+		for _, pod := range whole.Pods {
+			meta := &extenderv1.MetaPod{}
+			if pod.Pod != nil {
+				meta.UID = string(pod.UID)
+			}
+			p.victims[node].Pods = append(p.victims[node].Pods, meta)
+		}
 	}
-	return p, nil
+	for node, victims := range p.victims {
+		if victims == nil || len(victims.Pods) == 0 || slices.ContainsFunc(victims.Pods, hasNoUID) {
+			return nil, malformedf("no victim is given for node %q, or it has no UID", node)
+		}
+	}
+	p.names = slices.Sorted(maps.Keys(p.victims))
+	return p, checkNodeNames(p.names)
 }
 
-// decodeCandidate reads a Victims or a MetaVictims, which have the UID of a pod in different places.
-func decodeCandidate(node string, victims json.RawMessage, uid func(json.RawMessage) (types.UID, error)) (candidate, error) {
-	var decoded struct {
-		Pods             []json.RawMessage
-		NumPDBViolations int64
-	}
-	if err := decodeStrictly(victims, &decoded); err != nil {
-		return candidate{}, malformedf("the victims on node %q: %w", node, err)
-	}
-	if len(decoded.Pods) == 0 {
-		return candidate{}, malformedf("no victim is given for node %q", node)
-	}
-	c := candidate{node: node, violations: decoded.NumPDBViolations}
-	seen := sets.NewString()
-	for i, pod := range decoded.Pods {
-		uid, err := uid(pod)
-		if err == nil && uid == "" {
-			err = errors.New("it has no UID")
-		} else if err == nil && seen.Has(string(uid)) {
-			err = fmt.Errorf("the UID %q occurs twice", uid)
-		}
-		if err != nil {
-			return candidate{}, malformedf("victim %d on node %q: %w", i, node, err)
-		}
-		seen.Insert(string(uid))
-		c.victims = append(c.victims, uid)
-	}
-	return c, nil
-}
-
-func victimUID(pod json.RawMessage) (types.UID, error) {
-	var decoded struct {
-		Metadata struct {
-			UID types.UID `json:"uid"`
-		} `json:"metadata"`
-	}
-	err := kjson.UnmarshalCaseSensitivePreserveInts(pod, &decoded)
-	return decoded.Metadata.UID, err
-}
-
-func metaVictimUID(pod json.RawMessage) (types.UID, error) {
-	var decoded struct{ UID types.UID }
-	err := decodeStrictly(pod, &decoded)
-	return decoded.UID, err
-}
+func hasNoUID(pod *extenderv1.MetaPod) bool { return pod == nil || pod.UID == "" }
 
 // decodeBinding reads an ExtenderBindingArgs, in which every field is required.
 func decodeBinding(body []byte) (*extenderv1.ExtenderBindingArgs, error) {
@@ -203,52 +173,11 @@ func decodeBinding(body []byte) (*extenderv1.ExtenderBindingArgs, error) {
 	if err := decodeStrictly(body, args); err != nil {
 		return nil, err
 	}
-	for _, field := range []struct{ name, value string }{
-		{"PodName", args.PodName}, {"PodNamespace", args.PodNamespace}, {"PodUID", string(args.PodUID)}, {"Node", args.Node},
-	} {
-		if field.value == "" {
-			return nil, malformedf("%s is missing", field.name)
-		}
+	if args.PodName == "" || args.PodNamespace == "" || args.PodUID == "" || args.Node == "" {
+		return nil, malformedf("PodName, PodNamespace, PodUID or Node is missing")
 	}
 	return args, nil
 }
-
-// decodePod reads the pod to schedule. Its name, namespace and UID are required.
-func decodePod(content json.RawMessage) (*corev1.Pod, error) {
-	if isNull(content) {
-		return nil, malformedf("no Pod is given")
-	}
-	pod := &corev1.Pod{}
-	if err := decodeObject(content, pod); err != nil {
-		return nil, malformedf("Pod: %w", err)
-	}
-	if pod.Name == "" || pod.Namespace == "" || pod.UID == "" {
-		return nil, malformedf("Pod: its name, its namespace or its UID is missing")
-	}
-	return pod, nil
-}
-
-// decodeObject reads a pod or a node. It ignores unknown fields.
-func decodeObject(content json.RawMessage, into any) error {
-	if len(content) > maxObjectBytes {
-		return fmt.Errorf("it has %d bytes, more than the %d that the API server can store", len(content), maxObjectBytes)
-	}
-	return kjson.UnmarshalCaseSensitivePreserveInts(content, into)
-}
-
-// decodeStrictly reads one JSON value and nothing after it. It refuses unknown and duplicate fields.
-func decodeStrictly(content []byte, into any) error {
-	unknown, err := kjson.UnmarshalStrict(content, into)
-	if err == nil {
-		err = utilerrors.NewAggregate(unknown)
-	}
-	if err != nil {
-		return malformed{err}
-	}
-	return nil
-}
-
-func isNull(content json.RawMessage) bool { return len(content) == 0 || string(content) == "null" }
 
 func checkCount(nodes int) error {
 	if nodes > maxNodes {
@@ -262,15 +191,14 @@ func checkNodeNames(names []string) error {
 	if err := checkCount(len(names)); err != nil {
 		return err
 	}
-	seen := make(map[string]struct{}, len(names))
-	for i, name := range names {
+	sorted := slices.Sorted(slices.Values(names))
+	for i, name := range sorted {
 		if name == "" {
-			return malformedf("node %d has no name", i)
+			return malformedf("a node has no name")
 		}
-		if _, twice := seen[name]; twice {
+		if i > 0 && sorted[i-1] == name {
 			return malformedf("node %q occurs twice", name)
 		}
-		seen[name] = struct{}{}
 	}
 	return nil
 }
@@ -284,8 +212,26 @@ type filterResult struct {
 	Error                      string
 }
 
-// nodeList is a NodeList.
-type nodeList struct {
-	Metadata struct{}          `json:"metadata"`
-	Items    []json.RawMessage `json:"items"`
+// answer sorts the nodes of a request into those that pass, fail, and fail for good.
+func (q *question) answer(verdicts map[string]*framework.Status) *filterResult {
+	result := &filterResult{FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{}}
+	names, sent := []string{}, []json.RawMessage{}
+	for i, name := range q.names {
+		switch status := verdicts[name]; {
+		case status.IsSuccess() && q.nodes != nil:
+			sent = append(sent, q.sent[i])
+		case status.IsSuccess():
+			names = append(names, name)
+		case status.Code() == framework.UnschedulableAndUnresolvable:
+			result.FailedAndUnresolvableNodes[name] = status.Message()
+		default:
+			result.FailedNodes[name] = status.Message()
+		}
+	}
+	if q.nodes != nil {
+		result.Nodes = &nodeList{Items: sent}
+	} else {
+		result.NodeNames = &names
+	}
+	return result
 }

@@ -254,7 +254,7 @@ profiles:
 			if err == nil {
 				t.Fatal("the scheduler's decoder returns no error")
 			}
-			if diff := cmp.Diff(tt.want, lines(Explain(write(t, tt.document), err))); diff != "" {
+			if diff := cmp.Diff(tt.want, Lines(Explain(write(t, tt.document), err))); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
 			}
 		})

@@ -21,7 +21,7 @@ func LogErrors(err error) error {
 	if _, ok := err.(utilerrors.Aggregate); !ok {
 		return err
 	}
-	messages := lines(err)
+	messages := Lines(err)
 	for _, line := range messages {
 		// Structured logging would escape the quotes.
 		klog.Error(line)
@@ -29,8 +29,8 @@ func LogErrors(err error) error {
 	return fmt.Errorf("%s, logged above", count(len(messages), "error"))
 }
 
-// lines returns the messages of an error or of an aggregate's errors, without duplicates, each on one line.
-func lines(err error) []string {
+// Lines returns the messages of an error or of an aggregate's errors, without duplicates, each on one line.
+func Lines(err error) []string {
 	errs := []error{err}
 	if aggregate, ok := err.(utilerrors.Aggregate); ok {
 		errs = utilerrors.Flatten(aggregate).Errors()

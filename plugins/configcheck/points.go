@@ -235,7 +235,7 @@ func fitWarnings(path *field.Path, args *schedulerconfig.NodeResourcesFitArgs) [
 		return nil
 	}
 	var warnings []string
-	for _, line := range lines(err) {
+	for _, line := range Lines(err) {
 		warnings = append(warnings, fmt.Sprintf("warning: %s; the scheduler starts with it, because the profile disables the plugin, or "+
 			"because ignoredResources are those of the extenders' managedResources; correct it", line))
 	}

@@ -46,7 +46,7 @@ func (c *checked) checkSources(out io.Writer) {
 	nodes, err := c.nodes()
 	if err != nil {
 		warn("cannot list the nodes of the cluster, so it is unknown which of them a source has: %s; "+
-			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
+			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", Lines(err)[0])
 	}
 	if qps := len(nodes) / nodesPerQPS; c.Config.ClientConnection.QPS == defaultQPS && qps > defaultQPS {
 		fmt.Fprintf(out, "note: clientConnection.qps is %d, the default: the scheduler binds at most %[1]d pods per second, and the cluster has %d nodes; "+
@@ -63,7 +63,7 @@ func (c *checked) checkSources(out io.Writer) {
 			fmt.Fprintf(out, "  %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 		}
 		if err != nil {
-			for _, line := range lines(err) {
+			for _, line := range Lines(err) {
 				warn("profile %s: %s: %s", source.profile, source.plugin, line)
 			}
 		}

@@ -69,7 +69,7 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 		c, err = start.check()
 	}
 	if err != nil {
-		messages := lines(err)
+		messages := Lines(err)
 		for _, line := range messages {
 			fmt.Fprintln(errOut, "error:", line)
 		}
@@ -228,7 +228,7 @@ func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerP
 		collecting[name] = func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 			plugin, err := factory(args, handle)
 			if err != nil {
-				for _, line := range lines(err) {
+				for _, line := range Lines(err) {
 					errs = append(errs, fmt.Errorf("%s: plugin %s: %s", path, name, line))
 				}
 				return failedPlugin(name), nil

@@ -390,7 +390,7 @@ profiles:
 
 func TestLinesShowTheDuplicatePath(t *testing.T) {
 	path := field.NewPath("profiles").Index(1).Child("schedulerName")
-	got := lines(field.Duplicate(path, field.NewPath("profiles").Index(0).Child("schedulerName")))
+	got := Lines(field.Duplicate(path, field.NewPath("profiles").Index(0).Child("schedulerName")))
 	if want := []string{`profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"`}; cmp.Diff(want, got) != "" {
 		t.Errorf("got %q", got)
 	}

@@ -21,7 +21,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// kept keeps the spans that have ended.
+// kept stores the spans that have ended.
 type kept struct{ spans []*sdktrace.SpanSnapshot }
 
 func (k *kept) ExportSpans(_ context.Context, spans []*sdktrace.SpanSnapshot) error {
@@ -31,7 +31,7 @@ func (k *kept) ExportSpans(_ context.Context, spans []*sdktrace.SpanSnapshot) er
 
 func (k *kept) Shutdown(context.Context) error { return nil }
 
-// tree has a line for each span: its parent's name, its own, and its attributes but those that all attempts have.
+// tree returns a line for each span: its parent's name, its own, and its attributes except those of the pod.
 func (k *kept) tree() []string {
 	names := map[trace.SpanID]string{}
 	for _, span := range k.spans {
@@ -52,11 +52,11 @@ func (k *kept) tree() []string {
 	return lines
 }
 
-// plugins is a Framework whose extension points have the statuses that are set, and succeed without.
+// plugins is a Framework whose extension points return these statuses, and success by default.
 type plugins struct {
 	framework.Framework
 	statuses map[string]*framework.Status
-	// seen are the extension points that got a context with a span of their own.
+	// seen has the span in the context of each extension point.
 	seen map[string]trace.SpanID
 }
 
@@ -139,7 +139,7 @@ func (e *extender) ProcessPreemption(*v1.Pod, map[string]*extenderv1.Victims, fr
 
 func (e *extender) Bind(*v1.Binding) error { return e.err }
 
-// schedule calls what the scheduler calls for a pod, in its order.
+// schedule makes the calls of the scheduler for a pod, in its order.
 func schedule(t *Tracer, fwk framework.Framework, extender framework.Extender, pod *v1.Pod, attempt int) {
 	ctx, state := context.Background(), framework.NewCycleState()
 	t.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(pod), Attempts: attempt})
@@ -168,12 +168,19 @@ func schedule(t *Tracer, fwk framework.Framework, extender framework.Extender, p
 	reserved := fwk.RunReservePluginsReserve(ctx, state, pod, node).IsSuccess()
 	status := fwk.RunPermitPlugins(ctx, state, pod, node)
 	if reserved && (status.IsSuccess() || status.Code() == framework.Wait) && fwk.WaitOnPermit(ctx, pod).IsSuccess() &&
-		fwk.RunPreBindPlugins(ctx, state, pod, node).IsSuccess() && fwk.RunBindPlugins(ctx, state, pod, node).IsSuccess() {
+		fwk.RunPreBindPlugins(ctx, state, pod, node).IsSuccess() && bind(ctx, fwk, extender, pod, node) {
 		fwk.RunPostBindPlugins(ctx, state, pod, node)
 		return
 	}
 	fwk.RunReservePluginsUnreserve(ctx, state, pod, node)
 	t.Failed(pod, false)
+}
+
+func bind(ctx context.Context, fwk framework.Framework, extender framework.Extender, pod *v1.Pod, node string) bool {
+	if extender == nil {
+		return fwk.RunBindPlugins(ctx, nil, pod, node).IsSuccess()
+	}
+	return extender.Bind(&v1.Binding{ObjectMeta: pod.ObjectMeta}) == nil
 }
 
 func TestSpansOfAttempts(t *testing.T) {
@@ -187,7 +194,7 @@ func TestSpansOfAttempts(t *testing.T) {
 		statuses map[string]*framework.Status
 		extender framework.Extender
 		want     []string
-		// red are the spans that have the status of an error.
+		// red are the spans with the status of an error.
 		red []string
 	}{
 		"a pod that is bound": {want: []string{
@@ -210,7 +217,7 @@ func TestSpansOfAttempts(t *testing.T) {
 				"Attempt>PreFilter status=Success", "Attempt>Filter", "Attempt>Extender filter" + requested, "Attempt>PreScore status=Success",
 				"Attempt>Score status=Success", "Attempt>Extender prioritize" + requested, "Attempt>Reserve status=Success",
 				"Attempt>Permit status=Wait", "Attempt>WaitOnPermit status=Success", "Attempt>PreBind status=Success",
-				"Attempt>Bind status=Success", "Attempt>PostBind", ">Attempt " + found + " result=Bound",
+				"Attempt>Extender bind" + requested, "Attempt>PostBind", ">Attempt " + found + " result=Bound",
 			},
 		},
 		"an extender that fails": {
@@ -248,6 +255,9 @@ func TestSpansOfAttempts(t *testing.T) {
 				if span.StatusCode != 0 {
 					red = append(red, span.Name)
 				}
+				if strings.HasPrefix(span.Name, "Extender") != (span.SpanKind == trace.SpanKindClient) {
+					t.Errorf("%s has the kind %v", span.Name, span.SpanKind)
+				}
 				if own, called := plugins.seen[span.Name]; called && own != span.SpanContext.SpanID() {
 					t.Errorf("the plugins of %s got a context with another span", span.Name)
 				}
@@ -256,7 +266,7 @@ func TestSpansOfAttempts(t *testing.T) {
 				t.Errorf("errors: %v, want %v", red, test.red)
 			}
 			if text := fmt.Sprintf("%+v", spans.tree()) + fmt.Sprint(spans.spans[0].StatusMessage); strings.Contains(text, "secret") {
-				t.Errorf("spans have what is not to be told: %s", text)
+				t.Errorf("spans contain a text of an error or of the pod: %s", text)
 			}
 			root := spans.spans[len(spans.spans)-1]
 			if !has(root, "k8s.namespace.name", "shop") || !has(root, "k8s.pod.name", "web-0") || !has(root, "k8s.pod.uid", "uid") {
@@ -276,21 +286,6 @@ func has(span *sdktrace.SpanSnapshot, key, value string) bool {
 		}
 	}
 	return false
-}
-
-func TestExtenderBinds(t *testing.T) {
-	spans := &kept{}
-	tracer := New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), nil)
-	pod := st.MakePod().Name("p").UID("uid").Obj()
-	tracer.Begin(context.Background(), pod, "p")
-	binding := &v1.Binding{}
-	binding.UID = pod.UID
-	if err := tracer.Extender(&extender{}).Bind(binding); err != nil {
-		t.Fatal(err)
-	}
-	if got := spans.spans; len(got) != 1 || got[0].Name != "Extender bind" || got[0].SpanKind != trace.SpanKindClient {
-		t.Errorf("got %v", spans.tree())
-	}
 }
 
 func TestGang(t *testing.T) {
@@ -317,7 +312,7 @@ func TestGang(t *testing.T) {
 	tracer.Next(&framework.QueuedPodInfo{})
 	tracer.Failed(pod, true)
 	if child, end := tracer.Gang(ctx, "shop/job", 3); child != ctx {
-		t.Error("what traces nothing has changed the context")
+		t.Error("a nil tracer has changed the context")
 	} else {
 		end("placed")
 	}
@@ -333,7 +328,7 @@ func TestAttemptThatIsNotSampled(t *testing.T) {
 	}
 }
 
-// discard is what takes spans at no cost.
+// discard is a processor without a cost.
 type discard struct{}
 
 func (discard) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
@@ -341,7 +336,7 @@ func (discard) OnEnd(s sdktrace.ReadOnlySpan)                   { s.Snapshot() }
 func (discard) Shutdown(context.Context) error                  { return nil }
 func (discard) ForceFlush(context.Context) error                { return nil }
 
-// BenchmarkAttempt has the cost of the spans of a pod that is bound, whose plugins do nothing.
+// BenchmarkAttempt measures the cost of the spans of a pod that is bound by plugins that do nothing.
 func BenchmarkAttempt(b *testing.B) {
 	for name, sampler := range map[string]sdktrace.Sampler{"sampled": sdktrace.AlwaysSample(), "not sampled": sdktrace.NeverSample()} {
 		b.Run(name, func(b *testing.B) {

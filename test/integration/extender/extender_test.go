@@ -5,16 +5,15 @@
 package extender
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -26,7 +25,6 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -118,14 +116,9 @@ func (c *stand) startScheduler(t *testing.T, replacements ...string) *localclust
 	return c.StartScheduler(t, cluster.Program(t, "STOCK_SCHEDULER"), file)
 }
 
-// startExtender starts scheduler-extender with the unchanged configuration in manifests/.
-func (c *stand) startExtender(t *testing.T) (stop func()) {
-	t.Helper()
-	return c.startExtenderWith(t, plugins)
-}
-
-// startExtenderWith starts scheduler-extender with a configuration, the stand's kubeconfig and the scheduler's timeout, and waits until it can answer. The returned function stops it.
-func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
+// startExtender starts scheduler-extender with a configuration, the stand's kubeconfig and the scheduler's timeout, and
+// waits until it can answer. The returned function stops it.
+func (c *stand) startExtender(t *testing.T, config string) (stop func()) {
 	t.Helper()
 	command := exec.Command(cluster.Program(t, "SCHEDULER_EXTENDER"),
 		"--config="+config,
@@ -143,36 +136,19 @@ func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
 	}
 	exited := make(chan error, 1)
 	go func() { exited <- command.Wait() }()
-	ended := false
-	stop = func() {
-		if ended {
-			return
-		}
-		ended = true
-		if err := command.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Error(err)
-		}
-		if err := <-exited; err != nil {
+	stop = sync.OnceFunc(func() {
+		if err := errors.Join(command.Process.Signal(syscall.SIGTERM), <-exited); err != nil {
 			t.Errorf("scheduler-extender: %v, want exit code 0 after SIGTERM", err)
 		}
-	}
+	})
 	t.Cleanup(stop)
 	client := c.client(t)
 	c.Await(t, "scheduler-extender to be ready", func() error {
-		select {
-		case err := <-exited:
-			ended = true
-			t.Fatalf("scheduler-extender ended: %v", err)
-		default:
-		}
 		response, err := client.Get("https://" + c.address + "/healthz")
-		if err == nil && response.StatusCode != http.StatusOK {
-			err = errors.New(response.Status)
+		if err != nil {
+			return err
 		}
-		if response != nil {
-			response.Body.Close()
-		}
-		return err
+		return errors.Join(cluster.Unless(response.StatusCode == http.StatusOK, "%s", response.Status), response.Body.Close())
 	})
 	return stop
 }
@@ -207,17 +183,17 @@ func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	c := newStand(t)
 	t.Run("by names", func(t *testing.T) {
 		c.startScheduler(t)
-		c.startExtender(t)
+		c.startExtender(t, plugins)
 		c.expectSSD(t, c.createPods(t, 6)...)
 	})
 	t.Run("by whole nodes, bound by the extender", func(t *testing.T) {
 		c.startScheduler(t, names, "nodeCacheCapable: false", noBinding, "bindVerb: bind")
-		c.startExtender(t)
+		c.startExtender(t, plugins)
 		c.expectSSD(t, c.createPods(t, 6)...)
 	})
 	t.Run("the plugin's filter names its reason", func(t *testing.T) {
 		c.startScheduler(t)
-		c.startExtender(t)
+		c.startExtender(t, plugins)
 		pod := c.createPods(t, 1, onlyOnBare)[0]
 		c.AwaitPending(t, pod.Namespace, pod.Name, `1 node(s) didn't have the label "disktype"`)
 	})
@@ -235,34 +211,6 @@ func onlyOnBare(pod *corev1.Pod) {
 	}}
 }
 
-// changeSomething makes the scheduler retry at once; without a change in the cluster it retries after 60 to 90 s.
-func (c *stand) changeSomething(t *testing.T) {
-	t.Helper()
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"changed":"%d"}}}`, time.Now().UnixNano())
-	nodes := c.Client().CoreV1().Nodes()
-	if _, err := nodes.Patch(t.Context(), "bare", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestExtenderThatIsDown checks that no pod is bound until the extender is back. An extender that is ignorable, and each
-// verb alone, are in the tests of build/extender.
-func TestExtenderThatIsDown(t *testing.T) {
-	c := newStand(t)
-	c.startScheduler(t)
-	waiting := c.createPods(t, 1)[0]
-	c.AwaitPending(t, waiting.Namespace, waiting.Name, "connection refused")
-	stop := c.startExtender(t)
-	c.changeSomething(t)
-	c.expectSSD(t, waiting)
-	stop()
-	waiting = c.createPods(t, 1)[0]
-	c.AwaitPending(t, waiting.Namespace, waiting.Name, "connection refused")
-	c.startExtender(t)
-	c.changeSomething(t)
-	c.expectSSD(t, waiting)
-}
-
 // TestTwoExtenders checks that nodes must pass both, and that only the one that is not ignorable stops scheduling when it
 // is down.
 func TestTwoExtenders(t *testing.T) {
@@ -273,7 +221,7 @@ func TestTwoExtenders(t *testing.T) {
 	entry := text[strings.Index(text, "  - urlPrefix:"):]
 	c.startScheduler(t, entry, entry+strings.NewReplacer(
 		url, "https://"+second.address+"/", "ignorable: false", "ignorable: true").Replace(entry))
-	stop := c.startExtender(t)
+	stop := c.startExtender(t, plugins)
 	// The ignorable one is down.
 	c.expectSSD(t, c.createPods(t, 1)...)
 
@@ -285,7 +233,7 @@ func TestTwoExtenders(t *testing.T) {
 	requires := filepath.Join(t.TempDir(), "second.yaml")
 	cluster.Write(t, requires, strings.NewReplacer("nodeLabel: disktype", "nodeLabel: second", "[ssd, hdd]", "[\"yes\"]").
 		Replace(cluster.Read(t, plugins)))
-	second.startExtenderWith(t, requires)
+	second.startExtender(t, requires)
 	for _, pod := range c.createPods(t, 4) {
 		if node := c.AwaitBound(t, pod); node != "node-3" {
 			t.Errorf("%s is on %s, want node-3, the only node with the label", pod.Name, node)
@@ -318,61 +266,8 @@ func TestDeploymentHasThePermissionsThatTheExtenderNeeds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.startScheduler(t)
-	c.startExtenderWith(t, base+"/config.yaml")
+	c.startExtender(t, base+"/config.yaml")
 	c.expectSSD(t, c.createPods(t, 2)...)
-}
-
-// TestBindAgain calls the extender itself to bind a pod of a real API
-// server twice, then to another node, and with the name of another pod.
-func TestBindAgain(t *testing.T) {
-	c := newStand(t)
-	c.startScheduler(t) // creates the kubeconfig
-	c.startExtender(t)
-	ask := func(args extenderv1.ExtenderBindingArgs) string {
-		var result extenderv1.ExtenderBindingResult
-		c.ask(t, "bind", args, &result)
-		return result.Error
-	}
-	// A pod that the scheduler ignores.
-	pod := c.CreatePod(t, localcluster.NewPod("by-hand", "none"))
-	args := extenderv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: "of-another", Node: "node-2"}
-	if problem := ask(args); !strings.Contains(problem, "UID") {
-		t.Errorf("another pod's UID: %q", problem)
-	}
-	args.PodUID = pod.UID
-	for range 2 {
-		if problem := ask(args); problem != "" {
-			t.Error(problem)
-		}
-	}
-	args.Node = "node-4"
-	if problem := ask(args); !strings.Contains(problem, "it is bound to node node-2") {
-		t.Errorf("another node: %q", problem)
-	}
-	args.Node, args.PodUID = "node-2", "of-another"
-	if problem := ask(args); problem == "" {
-		t.Error("another pod's UID, bound: no error")
-	}
-	if node := c.AwaitBound(t, pod); node != "node-2" {
-		t.Errorf("the pod is on %s", node)
-	}
-}
-
-// ask calls the extender itself, with the scheduler's certificate.
-func (c *stand) ask(t *testing.T, verb string, question, answer any) {
-	t.Helper()
-	body, err := json.Marshal(question)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := c.client(t).Post("https://"+c.address+"/"+verb, "application/json", bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if err := json.NewDecoder(response.Body).Decode(answer); err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s, %v", verb, response.Status, err)
-	}
 }
 
 // client returns an HTTPS client for the extender, with the scheduler's certificate.

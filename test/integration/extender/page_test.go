@@ -39,6 +39,6 @@ func TestCertificatesMadeAsThePageSays(t *testing.T) {
 		}
 	}
 	c.startScheduler(t)
-	c.startExtender(t)
+	c.startExtender(t, plugins)
 	c.expectSSD(t, c.createPods(t, 2)...)
 }

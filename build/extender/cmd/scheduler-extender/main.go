@@ -69,7 +69,6 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.ClientCAFile, "client-ca-file", "",
 		"the PEM `FILE` with the authorities that sign client certificates; "+
 			"a client may bind pods, so do not use the cluster's authority")
-	flags.BoolVar(&o.AllowAnyone, "insecure-allow-anyone", false, "allow any client that can reach the address to send requests, and to bind pods with --bind")
 	flags.BoolVar(&o.Bind, "bind", false, "also bind pods, for a scheduler whose configuration has bindVerb")
 	flags.DurationVar(&o.RequestTimeout, "request-timeout", defaultRequestTimeout,
 		"the time limit of a request; less than the scheduler's httpTimeout")
