@@ -115,7 +115,7 @@ func TestOnlyWhatCanBeServedIs(t *testing.T) {
 					t.Errorf("got %q, want %q", got, test.want)
 				}
 				if strings.Contains(test.profile, "MyScorePlugin, args") {
-					args := &pluginsconfig.MyScorePluginArgs{NodeLabel: "zone", PreferredValues: []string{"a"}}
+					args := &pluginsconfig.MyScorePluginArgs{NodeLabel: new("zone"), PreferredValues: []string{"a"}}
 					want := []schedulerconfig.PluginConfig{{Name: "MyScorePlugin", Args: args}}
 					if !reflect.DeepEqual(profile.profile.PluginConfig, want) {
 						t.Errorf("args %+v", profile.profile.PluginConfig)

@@ -30,6 +30,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/internal/queue"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/pointer"
 )
 
 // waitLimit is how long a test waits for a condition before it fails; a test that passes never waits so long.
@@ -106,8 +107,8 @@ func newWorld(t testing.TB, args config.ChaosArgs, nodes []*v1.Node, pods ...*v1
 
 func newWorldWith(t testing.TB, args config.ChaosArgs, nodes []*v1.Node, pods []*v1.Pod, plugins []string, more frameworkruntime.Registry) *world {
 	t.Helper()
-	if args.MaxConsecutiveRejections == 0 {
-		args.MaxConsecutiveRejections = 100
+	if args.MaxConsecutiveRejections == nil {
+		args.MaxConsecutiveRejections = pointer.Int32(100)
 	}
 	var objects []apiruntime.Object
 	for _, pod := range pods {

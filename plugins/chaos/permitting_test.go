@@ -18,7 +18,7 @@ import (
 )
 
 func delayArgs(max time.Duration) config.ChaosArgs {
-	return config.ChaosArgs{Namespaces: []string{"test"}, MaxPermitDelay: metav1.Duration{Duration: max}}
+	return config.ChaosArgs{Namespaces: []string{"test"}, MaxPermitDelay: &metav1.Duration{Duration: max}}
 }
 
 // waiting starts what the binding cycle does first, and returns where its result arrives.

@@ -76,7 +76,7 @@ func newWithClock(obj runtime.Object, handle framework.Handle, clock clock.Clock
 		clock:      clock,
 		args:       *args.DeepCopy(),
 		namespaces: sets.NewString(args.Namespaces...),
-		attempts:   newAttempts(args.Seed, args.MaxConsecutiveRejections),
+		attempts:   newAttempts(args.Seed, *args.MaxConsecutiveRejections),
 		counters:   newCounters(args.DryRun),
 		rejection:  fmt.Sprintf("node(s) were rejected by a coin of %s (rejectPercent %d)", Name, args.RejectPercent),
 	}, nil

@@ -55,7 +55,7 @@ func TestNotesOfPlugins(t *testing.T) {
 		score := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "A", Weight: 2}, {Name: "Chaos", Weight: weight}, {Name: "B", Weight: 3}}}
 		return schedulerconfig.Plugins{PreFilter: at, Filter: at, Score: score, Reserve: at, Permit: at}
 	}
-	chaos := &config.ChaosArgs{RejectPercent: 1, RandomScore: true, MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 1}
+	chaos := &config.ChaosArgs{RejectPercent: 1, RandomScore: true, MaxPermitDelay: &metav1.Duration{Duration: time.Second}, RandomBindPercent: 1}
 	filterEverywhere := schedulerconfig.Plugins{PreFilter: enabled("NodeFilter"), Filter: enabled("NodeFilter"), Score: enabled("NodeFilter")}
 	deny, share := config.NodeFilterRule{Name: "deny", Action: config.FilterDeny, NodeNames: []string{"*"}}, rule("share", config.FilterShare, restricted)
 	share.WhenUnsatisfiable = v1.DoNotSchedule

@@ -19,13 +19,14 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/pointer"
 )
 
 func TestRedactHashesAreEqualInAProcess(t *testing.T) {
 	log := captureLog(t)
 	state, pod := framework.NewCycleState(), st.MakePod().Namespace("a").Name("b").Obj()
 	for i := 0; i < 2; i++ {
-		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Redact: true})
+		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Redact: true})
 		pl.PreBind(context.Background(), state, pod, "node")
 	}
 	calls := log.calls(t)
@@ -64,7 +65,7 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 		{rate: 1e-9, lowest: 0, most: 0},
 	} {
 		log := captureLog(t)
-		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: tt.rate})
+		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(tt.rate)})
 		for i := 0; i < pods; i++ {
 			pod := st.MakePod().Name("pod").UID(fmt.Sprintf("8b1f3f5e-0000-0000-0000-%012d", i)).Obj()
 			pl.PreBind(context.Background(), framework.NewCycleState(), pod, "node")
@@ -77,7 +78,7 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 
 func TestNamespaces(t *testing.T) {
 	log := captureLog(t)
-	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"a", "b"}})
+	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Namespaces: []string{"a", "b"}})
 	for _, namespace := range []string{"a", "b", "c", "ab"} {
 		pl.PreBind(context.Background(), framework.NewCycleState(), st.MakePod().Namespace(namespace).Name("pod").Obj(), "node")
 	}
@@ -93,7 +94,7 @@ func TestNamespaces(t *testing.T) {
 func TestDuration(t *testing.T) {
 	log := captureLog(t)
 	now := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, now)
+	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestDuration(t *testing.T) {
 
 func TestFilterWithoutPreFilter(t *testing.T) {
 	log := captureLog(t)
-	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState()
+	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}), framework.NewCycleState()
 	nodeInfo := framework.NewNodeInfo()
 	nodeInfo.SetNode(st.MakeNode().Name("node").Obj())
 	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), nodeInfo)
@@ -161,7 +162,7 @@ func (yieldingClock) Now() time.Time {
 func TestBeginInParallel(t *testing.T) {
 	const cycles = 100
 	log := captureLog(t)
-	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, yieldingClock{})
+	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}, yieldingClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,11 +183,11 @@ func TestQueueSort(t *testing.T) {
 	first := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("first").Priority(1).Obj()), Timestamp: time.Unix(2, 0)}
 	second := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("second").Obj()), Timestamp: time.Unix(1, 0)}
 	third := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("third").Obj()), Timestamp: time.Unix(3, 0)}
-	if _, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}).(framework.QueueSortPlugin); sorts {
+	if _, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}).(framework.QueueSortPlugin); sorts {
 		t.Error("the plugin sorts without having been asked to")
 	}
 	captureLog(t)
-	sorter, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, QueueSort: true}).(framework.QueueSortPlugin)
+	sorter, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), QueueSort: true}).(framework.QueueSortPlugin)
 	if !sorts {
 		t.Fatal("the plugin does not sort")
 	}
@@ -205,9 +206,9 @@ func BenchmarkFilter(b *testing.B) {
 		name string
 		args config.ExtensionPointLoggerArgs
 	}{
-		{name: "logged", args: config.ExtensionPointLoggerArgs{SampleRate: 1}},
-		{name: "redacted", args: config.ExtensionPointLoggerArgs{SampleRate: 1, Redact: true}},
-		{name: "another namespace", args: config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"other"}}},
+		{name: "logged", args: config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}},
+		{name: "redacted", args: config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Redact: true}},
+		{name: "another namespace", args: config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Namespaces: []string{"other"}}},
 	} {
 		args := tt.args
 		b.Run(tt.name, func(b *testing.B) {

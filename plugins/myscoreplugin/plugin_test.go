@@ -20,6 +20,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 func TestPlace(t *testing.T) {
@@ -64,7 +65,7 @@ func TestFilterAndScore(t *testing.T) {
 		st.MakeNode().Name("slow").Label("disktype", "hdd").Obj(),
 		st.MakeNode().Name("unlabelled").Obj(),
 	}
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}}, nodes...)
+	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"ssd"}}, nodes...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +112,7 @@ func TestNormalizeScore(t *testing.T) {
 		{name: "no preferred value on any node", scores: []int64{0, 0}, want: []int64{0, 0}},
 		{name: "no nodes", scores: nil, want: nil},
 	}
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"nvme", "ssd", "hdd"}})
+	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"nvme", "ssd", "hdd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +145,7 @@ func TestEventsToRegister(t *testing.T) {
 
 // TestFilterAllocates at most the status of a rejected node: the status itself, and the slice for its reason.
 func TestFilterAllocates(t *testing.T) {
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}})
+	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"ssd"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func BenchmarkScore(b *testing.B) {
 
 func benchmarkPlugin(b *testing.B) (*MyScorePlugin, []*v1.Node, []*framework.NodeInfo) {
 	nodes, infos := nodesByDisk(benchmarkNodes)
-	plugin, err := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
+	plugin, err := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"ssd", "hdd"}}, nodes...)
 	if err != nil {
 		b.Fatal(err)
 	}

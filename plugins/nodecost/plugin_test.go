@@ -22,6 +22,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 // cluster is the scheduler's own cache, with the snapshot that the plugin reads.
@@ -98,7 +99,7 @@ func sized(cpu, memory string) func(*v1.Node) {
 
 // arguments are those with the annotation alone.
 func arguments(strategy config.NodeCostStrategy) *config.NodeCostArgs {
-	return &config.NodeCostArgs{PriceAnnotation: "price", CapacityTypeLabel: "capacity", Strategy: strategy}
+	return &config.NodeCostArgs{PriceAnnotation: pointer.String("price"), CapacityTypeLabel: "capacity", Strategy: strategy}
 }
 
 // keepSpot has spot nodes kept for pods that tolerate spot.
@@ -389,7 +390,7 @@ func TestMetrics(t *testing.T) {
 func TestExplain(t *testing.T) {
 	c := newCluster(t, nodeWith("n1", "0.096"), nodeWith("n2", "x"), nodeWith("n3", ""), nodeWith("n4", "0.03", spot), nodeWith("n5", "12"), nodeWith("n6", "1"))
 	args := keepSpot(arguments(config.NodeCostCheapestShare))
-	args.InstanceTypeLabel, args.Prices = "type", []config.NodeCostPrice{rowOf("small", "", "", "0.0000001")}
+	args.InstanceTypeLabel, args.Prices = pointer.String("type"), []config.NodeCostPrice{rowOf("small", "", "", "0.0000001")}
 	pl, state := mustNew(t, "explained", args, c), framework.NewCycleState()
 	if got := pl.Explain(state, incoming().Obj(), []string{"n1"}); got != "" {
 		t.Errorf("without a cycle: %q", got)

@@ -33,7 +33,7 @@ func five() []config.NodeLoadResource {
 	}
 	resources[1].Estimator.Resource = v1.ResourceMemory
 	resources[1].Strategy = config.NodeLoadTargetUtilization
-	resources[4].Strategy, resources[4].Sensitivity = config.NodeLoadRisk, 2
+	resources[4].Strategy, resources[4].Sensitivity = config.NodeLoadRisk, pointer.Float64(2)
 	return resources
 }
 

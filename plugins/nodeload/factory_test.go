@@ -13,7 +13,7 @@ import (
 
 // TestQueriesOfNodeMatch checks that a built-in query has the label of its own resource.
 func TestQueriesOfNodeMatch(t *testing.T) {
-	window := metav1.Duration{Duration: time.Minute}
+	window := &metav1.Duration{Duration: time.Minute}
 	gpu := config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchName}
 	args := &config.NodeLoadArgs{
 		NodeMatch: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchAuto},

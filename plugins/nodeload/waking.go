@@ -89,7 +89,7 @@ func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
 	v.addAll(pods, noted)
 	oldest := v.snapshot.OldestAt(pl.clock.Now(), pl.maxSampleAge)
 	for r := range v.resources {
-		blind := v.blind(r, oldest, int(pl.args.MinFreshNodesPercent))
+		blind := v.blind(r, oldest, int(*pl.args.MinFreshNodesPercent))
 		for number, k := range noted {
 			note := &v.rejected[number*len(v.resources)+r]
 			below := atomic.LoadInt64(note) - 1 + math.MinInt32

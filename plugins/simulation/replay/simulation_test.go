@@ -34,7 +34,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulerargs "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
@@ -53,7 +52,6 @@ var scenarios = map[string]func(*world) error{
 }
 
 func TestMain(m *testing.M) {
-	scheme.AddToScheme(scheme.Scheme)
 	do := scenarios[os.Getenv("SCENARIO")]
 	if do == nil {
 		os.Exit(m.Run())

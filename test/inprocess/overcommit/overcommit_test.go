@@ -25,7 +25,7 @@ import (
 	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
@@ -70,7 +70,6 @@ func TestMain(m *testing.M) {
 	}
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	scheme.AddToScheme(scheme.Scheme) // It may have been built before the plugins' args were added to its builder.
 	replay.Run(time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), func() {
 		var r run
 		var o outcome
