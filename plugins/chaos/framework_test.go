@@ -21,6 +21,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
@@ -110,6 +111,7 @@ func newWorldWith(t testing.TB, args config.ChaosArgs, nodes []*v1.Node, pods []
 	if args.MaxConsecutiveRejections == nil {
 		args.MaxConsecutiveRejections = pointer.Int32(100)
 	}
+	scheme.Scheme.Default(&args)
 	var objects []apiruntime.Object
 	for _, pod := range pods {
 		objects = append(objects, pod)

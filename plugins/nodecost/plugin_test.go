@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/testutil"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
@@ -63,6 +64,7 @@ func newPlugin(t testing.TB, profile string, args runtime.Object, lister framewo
 	if err != nil {
 		t.Fatal(err)
 	}
+	scheme.Scheme.Default(args)
 	return New(args, handle)
 }
 

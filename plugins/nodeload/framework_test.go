@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
@@ -52,7 +51,7 @@ func cpu(threshold int32) config.NodeLoadResource {
 	r := config.NodeLoadResource{
 		Name: "cpu", Query: "busy", TimestampQuery: "timestamp(busy)", DeviationQuery: "varies", Unit: config.NodeLoadRatio, Window: &metav1.Duration{Duration: 5 * time.Minute}, Weight: pointer.Int32(1), Strategy: config.NodeLoadLeastUsed,
 		Target: pointer.Int32(40), Margin: pointer.Float64(1), Sensitivity: pointer.Float64(1), Estimator: config.NodeLoadEstimator{
-			Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100),
+			Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100), Default: parsed("0"),
 		},
 	}
 	if threshold > 0 {
@@ -64,9 +63,8 @@ func cpu(threshold int32) config.NodeLoadResource {
 // network has estimates only from pods' annotations, and a capacity of 1 GB/s.
 func network(threshold int32) config.NodeLoadResource {
 	r := cpu(threshold)
-	capacity := apiresource.MustParse("1G")
-	r.Name, r.Query, r.Capacity = "network", "transmitted", &capacity
-	r.Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100), Annotation: "example.com/bandwidth"}
+	r.Name, r.Query, r.Capacity = "network", "transmitted", parsed("1G")
+	r.Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100), Default: parsed("0"), Annotation: "example.com/bandwidth"}
 	return r
 }
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/testutil"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -77,13 +78,14 @@ func newPlugin(t testing.TB, profile string, args runtime.Object, lister framewo
 	if err != nil {
 		t.Fatal(err)
 	}
+	scheme.Scheme.Default(args)
 	return New(args, handle)
 }
 
 func mustNew(t testing.TB, profile string, args *config.RunningImageLocalityArgs, lister framework.SharedLister) *RunningImageLocality {
 	t.Helper()
-	if args.Count == "" {
-		args.Count = config.CountImages
+	if args.SpreadWeight == nil {
+		args.SpreadWeight = pointer.Int32(0)
 	}
 	plugin, err := newPlugin(t, profile, args, lister)
 	if err != nil {
