@@ -102,15 +102,15 @@ fetch-all: ## Download everything into _output/downloads.tar, for machines witho
 ##@ The steps, one by one
 
 .PHONY: source
-source: ## Put Kubernetes' source at the pinned tag into _output/kubernetes
+source: patches ## Put Kubernetes' source at the pinned tag into _output/kubernetes
 	@bash scripts/source.sh
 
 .PHONY: patches
-patches: ## Generate the plugin patches from plugins/
-	@bash scripts/update-patches.sh
+patches: ## Write the series for git am: _output/patches/*.patch
+	@bash scripts/make-patches.sh
 
 .PHONY: tree
-tree: source patches ## Apply modules.yaml and the patches to the source
+tree: source ## Apply modules.yaml and the patches to the source
 	@bash scripts/apply-patches.sh
 
 .PHONY: binary
@@ -144,12 +144,8 @@ remove-module: ## Remove plugins of another project: make remove-module MODULE=p
 	@bash scripts/remove-module.sh
 
 .PHONY: export-patch
-export-patch: ## Write the current commit of _output/kubernetes as a patch: PATCH=0400-what-it-does.patch
+export-patch: ## Write the current commit of _output/kubernetes as a folder of patches/: PATCH=0400-what-it-does
 	@bash scripts/export-patch.sh
-
-.PHONY: export-modules
-export-modules: tree ## Write the packages of modules.yaml as a patch for any clone: _output/0000-modules.patch
-	@bash scripts/export-modules.sh
 
 .PHONY: bisect
 bisect: ## Find the first patch with which a command fails in the tree: make bisect TEST='go test ./pkg/scheduler/…' (FROM=)
@@ -167,7 +163,6 @@ releases: tree ## Write docs/releases.md: the series on every release of 1.23 (a
 update: ## Update all generated files
 	@bash scripts/update-generated.sh
 	@bash scripts/update-patches.sh
-	@bash scripts/update-patches-readme.sh
 	@bash scripts/update-chart.sh
 
 ##@ Test

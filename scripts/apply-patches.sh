@@ -4,7 +4,8 @@
 # then one commit for each patch, in the order of their names.
 #
 # The series is applied in a scratch work tree first. The tree itself only changes if all patches apply.
-# Inputs: the base that source.sh made; modules.yaml; patches/*.patch.
+# Inputs: the base that source.sh made; modules.yaml; the patches that make-patches.sh wrote.
+# Output: the tree, and that commit as a patch before the others, for any clone of Kubernetes.
 # Exit: 0 applied or nothing to do; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
@@ -16,7 +17,7 @@ SCRATCH=$OUTPUT/.patching
 explain() {
   local name=${1##*/} where file line hunk
   if git -C "$SCRATCH" apply --cached --reverse --check "$1" 2> /dev/null; then
-    fail "$name: $VERSION already contains this change" "git rm ${1#"$ROOT"/} (the condition in its Drop-When is met), then run the same command again"
+    fail "$name: $VERSION already contains this change" "git rm -r patches/${name%.patch} (the condition in its Drop-When is met), then make update tree"
   fi
   where=$(sed -n 's/^error: patch failed: //p' "$2" | head -1)
   file=${where%:*} line=${where##*:}
@@ -35,22 +36,34 @@ need git sha256sum awk
 lock
 base=$(recorded "base.$VERSION.tree")
 [[ -n $base ]] || fail "the source of $VERSION is missing" "make source"
-compgen -G "$PATCHES_DIR/*.patch" > /dev/null || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
 [[ -f $MODULES_FILE ]] || fail "$MODULES_FILE does not exist" "git checkout -- modules.yaml"
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 read_series "$build"
 total=${#patches[@]} series=$(what_is_applied)
 
+# export_modules writes the packages of modules.yaml as a patch, if there are any.
+export_modules() {
+  local wanted patch=$PATCHES_DIR/$MODULES_PATCH
+  wanted="$VERSION $(modules_sum)"
+  [[ $(cat "$PATCHES_DIR/.modules" 2> /dev/null) != "$wanted" ]] || return 0
+  rm -f "$PATCHES_DIR/.modules" "$patch"
+  if [[ $(in_tree rev-parse "$modules") != "$base" ]]; then
+    export_patch "$TREE" "$modules" > "$patch.new"
+    mv "$patch.new" "$patch"
+  fi
+  printf '%s\n' "$wanted" > "$PATCHES_DIR/.modules"
+}
+
 refuse_edits
-head=$(recorded applied.head)
+head=$(recorded applied.head) modules=$(modules_commit)
 if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$head $series" ]]; then
+  export_modules
   say "patches: the $total patches are applied to $VERSION: skipped"
   exit 0
 fi
 
 # Made once for its inputs. The ref exists only if the commit is complete.
-modules=$(modules_commit)
 if ! in_tree rev-parse --quiet --verify "$modules" > /dev/null; then
   "$build" source carry "$MODULES_FILE" "$TREE" "$base" "$modules" || exit 1
 fi
@@ -90,6 +103,7 @@ record applied.base "$TREE" "$base"
 record applied.head "$TREE" "$head"
 record applied.series "$TREE" "$head $series"
 git config -f "$TREE/.git/kube-scheduler" --unset pending.head
+export_modules
 pinned || say "modules: plugins of other projects are left out: modules.yaml is for $KUBERNETES_VERSION"
 say "patches: $total patches applied to $VERSION"
 # go.work above it does not name the tree.

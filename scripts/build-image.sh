@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Assembles the control-plane image from the binaries, without a container engine.
 #
-# Inputs: the binaries of build-binary.sh; for its SBOM the tree, patches/, modules.yaml; ARCHES ("amd64", or "amd64
+# Inputs: the binaries of build-binary.sh; for its SBOM the tree, the patches, modules.yaml; ARCHES ("amd64", or "amd64
 #   arm64" for a list over both), REGISTRY (one more name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
 # Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/.
 # Exit: 0 made or up to date; 1 not.
@@ -19,12 +19,13 @@ use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
 mapfile -t contents < <(contents "$version")
+read_series "$build"
 
 inputs="tool $(sha256sum < "$build")
 zoneinfo $(sha256sum < "$(go env GOROOT)/lib/time/zoneinfo.zip")
 registry ${REGISTRY:-}
 contents ${contents[*]}
-$(sha256sum "$TREE/vendor/modules.txt" "$TREE/go.sum" "$MODULES_FILE" "$PATCHES_DIR"/*.patch)
+$(sha256sum "$TREE/vendor/modules.txt" "$TREE/go.sum" "$MODULES_FILE" "${patches[@]}")
 options ${arches[*]} ${oci[*]}"
 outputs=()
 for arch in "${arches[@]}"; do

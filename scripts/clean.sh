@@ -19,8 +19,7 @@ fi
 cd "$OUTPUT"
 [[ ! -d .downloads ]] || chmod -R u+w .downloads
 rm -rf kubernetes upstream bin tools release-images control base-images release e2e test bench bench-cluster oracle home version.sh version.sh.new \
-  0000-modules.patch 0000-modules.patch.new .source .patching .patching.log .registry \
-  .registry.patch .releases.log .verify.log .patches.* .generated.* .applies.* .bisect.* .docker.* .buildx.* .apt.lock apt.log .lock \
+  patches .source .patching .patching.log .registry .releases.log .verify.log .patches.* .generated.* .applies.* .bisect.* .docker.* .buildx.* .apt.lock apt.log .lock \
   .downloads downloads.tar downloads.tar.new crds
 cd "$ROOT"
 rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT also contains other files; they are kept"

@@ -3,7 +3,7 @@
 # Builds an image of stock Kubernetes in the way of this project: the patches 01xx, which change only the build, upstream's
 # own vendor/, and the Go of upstream.version. With it, one swap says whether a problem comes from this project's changes.
 #
-# Inputs: the base that source.sh made; patches/01*.patch; ARCH, REGISTRY, GOFLAGS.
+# Inputs: the base that source.sh made; the patches 01xx that make-patches.sh wrote; ARCH, REGISTRY, GOFLAGS.
 # Output: _output/control/, with the same directories as _output/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -12,7 +12,7 @@ base=$(recorded "base.$VERSION.tree") control=$OUTPUT/control
 [[ -n $base ]] || fail "the source of $VERSION is missing" "make source"
 rm -rf "$control/patches" "$control/.clone"
 mkdir -p "$control/patches"
-cp "$PATCHES_DIR"/01*.patch "$control/patches"
+cp "$PATCHES_DIR"/01*.patch "$control/patches" || fail "$PATCHES_DIR has no patch 01xx" "make patches"
 printf 'modules: []\n' > "$control/modules.yaml"
 if [[ ! -e $control/kubernetes ]]; then
   say "control: copying the source of $VERSION"

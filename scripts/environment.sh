@@ -3,7 +3,8 @@
 # Shared by all scripts: strict mode, the directories, the pin, git without the user's settings, one way to fail and one
 # way to print. Sourced, never run.
 #
-# Inputs (environment): OUTPUT, UPSTREAM, and for tests UPSTREAM_VERSION_FILE, MODULES_FILE and PATCHES_DIR.
+# Inputs (environment): OUTPUT, UPSTREAM, and for tests UPSTREAM_VERSION_FILE, MODULES_FILE, SERIES_DIR (the folders of
+# the series) and PATCHES_DIR (patches that are used as they are).
 set -o errexit -o nounset -o pipefail
 # The output must not depend on who makes it, or where.
 umask 022
@@ -17,7 +18,11 @@ done
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 OUTPUT=$(realpath -m -- "${OUTPUT:-$ROOT/_output}")
 TREE=$OUTPUT/kubernetes
-PATCHES_DIR=$(realpath -m -- "${PATCHES_DIR:-$ROOT/patches}")
+SERIES_DIR=$(realpath -m -- "${SERIES_DIR:-$ROOT/patches}")
+# The series as make-patches.sh writes it for git am, and before it the packages of modules.yaml.
+PATCHES_DIR=$(realpath -m -- "${PATCHES_DIR:-$OUTPUT/patches}")
+# shellcheck disable=SC2034 # For the scripts that make it and pack it.
+MODULES_PATCH=0000-modules.patch
 UPSTREAM_VERSION_FILE=$(realpath -m -- "${UPSTREAM_VERSION_FILE:-$ROOT/upstream.version}")
 MODULES_FILE=$(realpath -m -- "${MODULES_FILE:-$ROOT/modules.yaml}")
 
@@ -126,16 +131,12 @@ contents() {
 # leaves out of it, and the code.
 modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,raise,register,require,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }
 
-# read_series BUILD sets the array patches to the files of the series, in order, without those for vendored modules and
-# packages that modules.yaml or MODULES leaves out. BUILD is the path of kube-scheduler-build.
+# read_series BUILD sets the array patches to the files of the series, in order, without those that the release, modules.yaml
+# or MODULES leaves out. It fails if there are none. BUILD is the path of kube-scheduler-build.
 read_series() {
-  local list patch first
-  list=$("$1" patches list "$PATCHES_DIR" "$MODULES_FILE") || exit 1
-  patches=()
-  while read -r patch; do
-    first=$(sed -n 's/^Left-Out-Before: v1\.23\.//p' "$patch")
-    ((${VERSION##*.} < ${first:-0})) || patches+=("$patch")
-  done <<< "$list"
+  local list
+  list=$("$1" patches list "$PATCHES_DIR" "$MODULES_FILE" "$VERSION") || exit 1
+  mapfile -t patches <<< "$list"
 }
 
 # what_is_applied prints the sums of the modules, and of each patch that read_series found, in the order in which they
@@ -148,17 +149,6 @@ what_is_applied() {
 # from is in its name; where nothing is carried it is upstream's own.
 modules_commit() {
   printf 'refs/modules/%s/%s\n' "$(recorded "base.$VERSION.tree")" "$(modules_sum)"
-}
-
-# export_modules FILE writes that commit as a patch; without such modules there is no file.
-export_modules() {
-  local commit
-  commit=$(git -C "$TREE" rev-parse --quiet --verify "$(modules_commit)") ||
-    fail "the tree of $VERSION is not made from $MODULES_FILE as it is now" "make tree"
-  rm -f "$1"
-  [[ $commit != "$(recorded "base.$VERSION.tree")" ]] || return 0
-  export_patch "$TREE" "$commit" > "$1.new"
-  mv "$1.new" "$1"
 }
 
 # write_version_file FILE VERSION STATE writes what upstream's version.sh would otherwise ask git. STATE is clean for

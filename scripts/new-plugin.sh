@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Creates a plugin: its directory under plugins/, its entry in the registry patch, and its patch.
+# Creates a plugin: its directory under plugins/, and its entry in the registry patch.
 #
 # Inputs: NAME (MyPlugin), POINTS (filter,score), and those of make tree, which makes the patched tree in which the
 #   registry patch is edited.
-# Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 created; 1 nothing was changed.
+# Output: plugins/<name>, patches/0310-…, patches/README.md. Exit: 0 created; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
@@ -22,7 +22,7 @@ package=${NAME,,}
 make --no-print-directory -C "$ROOT" tree
 lock
 refuse_edits
-edited_registry_patch "$build" register "$NAME"
+edit_registry "$build" register "$NAME"
 ! in_tree cat-file -e "$(recorded applied.base):${REGISTRY_FILE%/*}/$package" 2> /dev/null ||
   fail "NAME=$NAME: upstream already has a plugin directory $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 # Nothing can fail from here on. A run that is interrupted between the next two steps leaves an unregistered directory,
@@ -37,10 +37,8 @@ else
   done="begun at $POINTS, and registered"
   back="(make remove-plugin NAME=$NAME DISCARD=yes removes it again, with its directory)"
 fi
-mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
-flock --unlock 9
+write_registry "$build"
 bash "$ROOT/scripts/update-patches.sh"
-bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is $done; nothing enables it yet"
 say "next:   edit plugins/$package/plugin.go and its test; make test-plugins NAME=$package; make image"
 [[ -z $back ]] || say "        $back"

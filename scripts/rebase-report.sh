@@ -3,7 +3,7 @@
 # Prints a table in Markdown: how each patch of the series applies to another release of Kubernetes. Changes nothing but
 # adds the source of UPSTREAM to the repository of _output/kubernetes.
 #
-# Inputs: patches/; (environment) UPSTREAM, a release of Kubernetes 1.23; or CHECKOUT, a git checkout of another release,
+# Inputs: patches/, plugins/; (environment) UPSTREAM, a release of Kubernetes 1.23; or CHECKOUT, a git checkout of another release,
 # whose current commit counts; the tree that apply-patches.sh made, for 3-way merges. Exit: 0 printed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -13,7 +13,7 @@ need git
 [[ -z ${CHECKOUT:-} || -z ${UPSTREAM:-} ]] || fail "both UPSTREAM and CHECKOUT are given" "leave out one of them"
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-[[ -n ${CHECKOUT:-} ]] || bash "$ROOT/scripts/source.sh" >&2 || exit
+[[ -n ${CHECKOUT:-} ]] || { bash "$ROOT/scripts/make-patches.sh" && bash "$ROOT/scripts/source.sh"; } >&2 || exit
 [[ -d $TREE/.git ]] || fail "there is no patched tree, which 3-way merges need" "make tree"
 repositories=("$(objects "$TREE")")
 if [[ -n ${CHECKOUT:-} ]]; then
@@ -26,4 +26,4 @@ if [[ -n ${CHECKOUT:-} ]]; then
 else
   commit=$(recorded "base.$VERSION.tree") name=$VERSION
 fi
-exec "$build" patches report "$PATCHES_DIR" "$commit" "$name" "${repositories[@]}"
+exec "$build" patches report "$SERIES_DIR" "$ROOT/plugins" "$commit" "$name" "${repositories[@]}"

@@ -30,8 +30,6 @@ done
 # Scripts read this file as shell.
 ! grep -vqE '^(#.*|KUBERNETES_(VERSION|COMMIT|SUM)=[A-Za-z0-9.:+/=]+|GO_VERSION=go[a-z0-9.]+)?$' "$bundle/upstream.version" ||
   fail "upstream.version in $BUNDLE has a line that is not a pin" "do not use the bundle; ask who made it"
-# It has the packages of modules.yaml, which are made from their modules again.
-rm -f "$bundle/patches/0000-modules.patch"
 
 # step SCRIPT runs a step of the build with the bundle's inputs.
 step() {

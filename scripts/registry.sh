@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Functions of new-plugin.sh and remove-plugin.sh that change the patch that registers plugins. Sourced after
 # environment.sh and tree.sh.
-REGISTRY_PATCH=$PATCHES_DIR/0310-registry-add-our-plugins.patch
+REGISTRY=0310-registry-add-our-plugins
 REGISTRY_FILE=pkg/scheduler/framework/plugins/registry.go
 REGISTRY_SCRATCH=$OUTPUT/.registry
 
@@ -11,11 +11,11 @@ forget_registry_scratch() {
   in_tree worktree prune
 }
 
-# edited_registry_patch BUILD COMMAND ARGUMENT… writes $OUTPUT/.registry.patch: the applied registry patch after `BUILD
-# new-plugin COMMAND <file> ARGUMENT…` edited the registry. BUILD is the path of kube-scheduler-build.
-edited_registry_patch() {
+# edit_registry BUILD COMMAND ARGUMENT… sets registry to the applied registry patch after `BUILD new-plugin COMMAND <file>
+# ARGUMENT…` edited the registry. BUILD is the path of kube-scheduler-build.
+edit_registry() {
   local subject commit
-  subject=$(sed -n 's/^Subject: \[PATCH\] //p' "$REGISTRY_PATCH")
+  subject=$(head -n 1 "$SERIES_DIR/$REGISTRY/message")
   commit=$(in_tree log --format=%H --fixed-strings --grep="$subject" "$(recorded applied.base)..$(recorded applied.head)")
   [[ -n $commit ]] || fail "the tree has no commit '$subject'" "make tree"
   trap forget_registry_scratch EXIT
@@ -26,10 +26,13 @@ edited_registry_patch() {
   "$1" new-plugin "$2" "$REGISTRY_SCRATCH/$REGISTRY_FILE" "${@:3}" || exit
   git -C "$REGISTRY_SCRATCH" add -- "$REGISTRY_FILE"
   git -C "$REGISTRY_SCRATCH" commit -q --amend --reuse-message=HEAD
-  export_patch "$REGISTRY_SCRATCH" HEAD > "$OUTPUT/.registry.patch"
+  registry=$(export_patch "$REGISTRY_SCRATCH" HEAD)
 }
+
+# write_registry BUILD writes what edit_registry made to the folder of the patch.
+write_registry() { "$1" patches export "$SERIES_DIR" "$REGISTRY" <<< "$registry"; }
 
 # registered prints the directories of the plugins in the registry patch, one per line.
 registered() {
-  sed -n 's#^+.*"k8s.io/kubernetes/pkg/scheduler/framework/plugins/\([a-z0-9]*\)"$#\1#p' "$REGISTRY_PATCH" 2> /dev/null || true
+  sed -n 's#^+.*"k8s.io/kubernetes/pkg/scheduler/framework/plugins/\([a-z0-9]*\)"$#\1#p' "$SERIES_DIR/$REGISTRY/change.patch" 2> /dev/null || true
 }

@@ -4,7 +4,7 @@
 # manifests, the CustomResourceDefinitions that plugins need, patches, all pages, SBOMs, the licences of all linked
 # modules, and checksums, signed if there is a key.
 #
-# Inputs: the image archives of build-image.sh and extender-image.sh; kube-scheduler-simulate of build-binary.sh; manifests/, patches/, docs/, modules.yaml; ARCHES
+# Inputs: the image archives of build-image.sh and extender-image.sh; kube-scheduler-simulate of build-binary.sh; manifests/, the patches, docs/, modules.yaml; ARCHES
 #   ("amd64", or "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES; SIGN_KEY (an
 #   SSH key for ssh-keygen).
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json, .cdx.json), the
@@ -25,8 +25,7 @@ mkdir -p "$RELEASE"
 # The commit says what was built only if no file differs from it.
 commit=$(git -C "$ROOT" rev-parse --verify --quiet HEAD || true)
 [[ -z $(git -C "$ROOT" status --porcelain 2>&1) ]] || commit=
-modules_patch=$OUTPUT/0000-modules.patch
-export_modules "$modules_patch"
+modules_patch=$PATCHES_DIR/$MODULES_PATCH
 [[ -f $modules_patch ]] || modules_patch=
 
 tools=(kube-scheduler-swap kubectl-scheduling)
@@ -51,7 +50,7 @@ signed $([[ -z ${SIGN_KEY:-} ]] || sha256sum < "$SIGN_KEY")
 time $(recorded "base.$VERSION.time")
 $(sha256sum "$build" "$image" "$extender" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" "$OUTPUT/bin/linux/$arch/kube-scheduler-simulate" \
   "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
-$(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
+$(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE patches/README.md "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
   if up_to_date "$stamp" "$inputs" "${outputs[@]}" && [[ -z ${SIGN_KEY:-} || -f $RELEASE/SHA256SUMS.sig ]] &&
     [[ $(grep -sF -- "-linux-$arch." "$RELEASE/SHA256SUMS") == "$(stamped_sums "$stamp")" ]]; then

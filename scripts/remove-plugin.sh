@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Removes a plugin: its entry in the registry patch, its directory under plugins/, and its patch.
+# Removes a plugin: its entry in the registry patch, and its directory under plugins/.
 #
 # Inputs: NAME (MyPlugin, or its directory), DISCARD (yes: also delete uncommitted work there); the source that
 #   source.sh installed. Exit: 0 removed; 1 nothing was changed, or an interrupted run must be repeated.
@@ -18,7 +18,7 @@ case $package in
     "make remove-plugin NAME=MyPlugin" ;;
 esac
 is_registered=$(registered | grep -x "$package" || true)
-[[ -n $is_registered || -d $folder || -f $PATCHES_DIR/0200-plugin-$package.patch ]] ||
+[[ -n $is_registered || -d $folder ]] ||
   fail "there is no plugin $NAME: neither a directory plugins/$package nor an entry in the registry" \
     "ls plugins, then make remove-plugin NAME=MyPlugin"
 users=$(grep -rlE --include='*.go' "plugins/$package(/.*)?\"" "$ROOT/plugins" | grep -v "^$folder/" || true)
@@ -41,13 +41,11 @@ lock
 use_pinned_go
 refuse_edits
 build=$(build_tool kube-scheduler-build)
-edited_registry_patch "$build" unregister "$package"
+edit_registry "$build" unregister "$package"
 # A run that is interrupted from here on can be repeated: it skips what is already gone.
-mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
+write_registry "$build"
 rm -rf "$folder"
-flock --unlock 9
 bash "$ROOT/scripts/update-patches.sh"
-bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is removed"
 left=$(grep -rliw --exclude-dir=.git --exclude-dir=_output -e "$package" -e "${package}args" "$ROOT" |
   sed "s#^$ROOT/##" | sort || true)

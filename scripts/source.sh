@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Puts Kubernetes' source at the wanted tag into _output/kubernetes, as a commit that is exactly upstream's tree.
 #
-# Inputs: upstream.version; UPSTREAM (another v1.23.x), SOURCE (auto, git, module), KUBERNETES_GIT_URL.
+# Inputs: upstream.version; the patches that make-patches.sh wrote; UPSTREAM (another v1.23.x), SOURCE (auto, git, module), KUBERNETES_GIT_URL.
 # Exit: 0 the base is there; 1 it could not be had, and nothing was changed; 3 the module proxy does not offer it.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -121,13 +121,15 @@ install() {
 # refuse_others ends the script for a release outside the range in a patch's Applies-To: the series is not known to
 # compile there. The step "applies" of the tests proves the ranges.
 refuse_others() {
-  local oldest newest patch
+  local oldest newest patch read=0
   while read -r oldest newest patch; do
     ((${VERSION##*.} >= oldest && ${VERSION##*.} <= newest)) ||
       fail "${patch##*/} is not known to compile on $VERSION: its Applies-To is v1.23.$oldest - v1.23.$newest" \
         "make image UPSTREAM=$KUBERNETES_VERSION; docs/patches.md, 'Another release', says how to widen the range"
-  done < <(grep -r --include='*.patch' '^Applies-To: ' "$PATCHES_DIR" |
+    read=$((read + 1))
+  done < <(grep -rs --include='*.patch' '^Applies-To: ' "$PATCHES_DIR" |
     sed 's/^\(.*\):Applies-To: v1\.23\.\([0-9]*\) - v1\.23\.\([0-9]*\)$/\2 \3 \1/')
+  ((read > 0)) || fail "no patch in $PATCHES_DIR says to which releases it applies" "make patches"
 }
 
 case $SOURCE in auto | git | module) ;; *) fail "SOURCE=$SOURCE is unknown" "make image SOURCE=auto, git or module" ;; esac

@@ -7,7 +7,7 @@
 # PodTopologySpread of v1.23.1 panics in these scenarios, when a pod is nominated to a node that the node affinity of the
 # scheduled pod excludes.
 #
-# Inputs: the tree that apply-patches.sh made; modules.yaml; patches/; arguments: --all (compile on every release);
+# Inputs: the tree that apply-patches.sh made; modules.yaml; the patches; arguments: --all (compile on every release);
 #   (environment) ORACLE, the releases for the comparison, which takes DURATION (30s) on each after it is compiled.
 # Exit: 0 proven; 1 a patch does not apply, a release does not compile, or fewer than half of the releases are available.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
@@ -17,10 +17,11 @@ use_pinned_go
 build=$(build_tool kube-scheduler-build)
 work=$(mktemp -d "$OUTPUT/.applies.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+read_series "$build"
 # What the patches change of upstream, without files that one of them makes; and what modules.yaml changes.
 mapfile -t files < <(comm -23 \
-  <({ printf '%s\n' go.mod go.sum vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u) \
-  <(sed -n '\#^--- /dev/null#{ n; s#^+++ b/##p }' "$PATCHES_DIR"/*.patch | sort -u))
+  <({ printf '%s\n' go.mod go.sum vendor/modules.txt; sed -n 's#^--- a/##p' "${patches[@]}"; } | sort -u) \
+  <(sed -n '\#^--- /dev/null#{ n; s#^+++ b/##p }' "${patches[@]}" | sort -u))
 export GO111MODULE=on GOWORK=off CGO_ENABLED=0
 mapfile -t staging < <(printf '%s\n' "${files[@]}" | sed -n 's#^staging/src/\(k8s.io/[^/]*\)/.*#\1#p' | sort -u)
 

@@ -11,9 +11,10 @@ use_pinned_go
 use_tree "$RESULTS/carried" "$ROOT/test/inprocess" "$TREE"
 # It wants CoschedulingArgs to have the module's type, which 0645 leaves out.
 rm -f "$RESULTS/carried.modules/sigs.k8s.io/scheduler-plugins/apis/config/scheme/scheme_test.go"
+read_series "$(build_tool kube-scheduler-build)"
 packages=()
 while read -r module; do
-  grep -qF "+++ b/vendor/$module/" "$PATCHES_DIR"/*.patch || continue
+  grep -qF "+++ b/vendor/$module/" "${patches[@]}" || continue
   # Packages in the tree that have tests.
   tests=$(cd "$RESULTS/carried.modules" && find "$module" -name '*_test.go' -printf '%h\n' | sort -u)
   [[ -n $tests ]] || fail "$module has no tests" "read what use_tree does in scripts/stock-and-fork.sh"

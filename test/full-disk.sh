@@ -15,8 +15,8 @@ trap 'umount "$disk"; rm -rf "$work"' EXIT
 mount -t tmpfs -o size=40m tmpfs "$disk"
 export OUTPUT=$disk/_output SOURCE=module
 for attempt in first second; do
-  if bash "$ROOT/scripts/source.sh" > "$log" 2>&1; then
-    fail "source.sh succeeded on a full disk" "see $log"
+  if make --no-print-directory -C "$ROOT" source > "$log" 2>&1; then
+    fail "make source succeeded on a full disk" "see $log"
   fi
   if ! grep -q 'no space left on device' "$log" || ! grep -q '^next: ' "$log"; then
     cat "$log" >&2
@@ -25,6 +25,6 @@ for attempt in first second; do
   [[ ! -e $OUTPUT/kubernetes && ! -e $OUTPUT/.source ]] || fail "the $attempt run on a full disk left something behind" "ls -a $OUTPUT"
 done
 mount -o remount,size=2g "$disk"
-bash "$ROOT/scripts/source.sh" > /dev/null
+make --no-print-directory -C "$ROOT" source > /dev/null
 git -C "$OUTPUT/kubernetes" fsck --no-dangling > /dev/null 2>&1 || fail "the tree made after a full disk is damaged" "fix scripts/source.sh"
 say "full disk: both failures had a clear message and left nothing behind; with enough space it works"

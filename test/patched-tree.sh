@@ -10,10 +10,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go
+read_series "$(build_tool kube-scheduler-build)"
 # Packages of staging/ are in vendor/, by symbolic links.
-mapfile -t packages < <(sed -n -e 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' \
-  -e 's#^+++ b/staging/src/\(.*\)/[^/]*\.go$#./vendor/\1#p' "$PATCHES_DIR"/0[^2]*.patch | sort -u)
-((${#packages[@]})) || fail "no patch in $PATCHES_DIR touches a package" "git checkout -- patches"
+mapfile -t packages < <(printf '%s\n' "${patches[@]}" | grep -v '/0200-plugin-[^/]*$' | xargs sed -n -e 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' \
+  -e 's#^+++ b/staging/src/\(.*\)/[^/]*\.go$#./vendor/\1#p' | sort -u)
+((${#packages[@]})) || fail "no patch in $PATCHES_DIR touches a package" "make patches"
 # Without vet: the current one finds old faults in upstream's code. Compiled like in build-binary.sh, so that common
 # packages are compiled once.
 in_gopath "$TREE" go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"

@@ -34,11 +34,10 @@ var speedTrailers = []string{"Gain", "Oracle"}
 var (
 	nameForm    = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(-[a-z0-9]+)*\.patch$`)
 	subjectForm = regexp.MustCompile(`^[a-z0-9-]+: .{3,}[^.]$`)
+	// cutForm matches a line at which git am would end the message, or that it would read as a header.
+	cutForm     = regexp.MustCompile(`(?m)^(---|diff -|Index: |>?From[: ]|Date: |Subject: ).*`)
 	appliesForm = regexp.MustCompile(`^v1\.23\.[0-9]+ - v1\.23\.[0-9]+$`)
 )
-
-// pluginPrefix begins the names of the patches that are generated from plugins/.
-const pluginPrefix = "0200-plugin-"
 
 // Lint returns the faults of the series, a sentence each.
 func Lint(series []Patch) []string {
@@ -56,13 +55,16 @@ func lint(patch Patch) []string {
 	report := func(format string, arguments ...any) { faults = append(faults, fmt.Sprintf(format, arguments...)) }
 
 	if !nameForm.MatchString(patch.Name) {
-		report("the name is not of the form 0123-what-it-does.patch")
+		report("the name is not of the form 0123-what-it-does")
 	}
 	if !subjectForm.MatchString(patch.Subject) || len(patch.Subject) > 72 {
 		report("the subject %q is not of the form \"area: what it does\": in lower case up to the colon, at least 4 characters after it, at most 72 in all, without a full stop", patch.Subject)
 	}
 	if patch.Body == "" {
 		report("the message has no text between the subject and the trailers")
+	}
+	if line := cutForm.FindString(patch.Body); line != "" {
+		report("git am would not take the line %q as part of the message", line)
 	}
 	required := requiredTrailers
 	if patch.Trailer(speedTrailers[0]) != "" || patch.Trailer(speedTrailers[1]) != "" {

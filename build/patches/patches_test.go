@@ -236,13 +236,14 @@ func TestLint(t *testing.T) {
 		want []string
 	}{
 		"a good patch":            {"0100-a.patch", sample, nil},
-		"a bad name":              {"a.patch", sample, []string{"a.patch: the name"}},
+		"a bad name":              {"a.patch", sample, []string{"a.patch: the name is not of the form 0123-what-it-does"}},
 		"a sentence as a subject": {"0100-a.patch", replace("scheduler: change a number", "Changed a number."), []string{"the subject"}},
 		"no body":                 {"0100-a.patch", replace("It was too small.\n\n", ""), []string{"no text between"}},
 		"no reason": {"0100-a.patch", replace("Why:", "Because:"), []string{
 			"Why: occurs 0 times",
 			"Because: is unknown",
 		}},
+		"a line that ends a mail": {"0100-a.patch", replace("It was too small.", "It was too small.\n--- a/pkg"), []string{`would not take the line "--- a/pkg"`}},
 		"a patch for speed":       {"0100-a.patch", replace("Drop-When: never", "Gain: half\nOracle: no difference\nDrop-When: never"), nil},
 		"a patch for a module":    {"0700-a.patch", replace("Drop-When: never", "Module: example.org/a\nDrop-When: never"), nil},
 		"a patch for two modules": {"0700-a.patch", replace("Drop-When: never", "Module: example.org/a\nModule: example.org/b\nDrop-When: never"), []string{"Module: occurs 2 times"}},
@@ -278,7 +279,7 @@ func TestLint(t *testing.T) {
 
 func TestReadme(t *testing.T) {
 	files := map[string]string{
-		"0100-a.patch":           sample,
+		"0100-a.patch":           sample + string(newFile("pkg/c.go", []byte("package pkg\n"))),
 		"0200-plugin-mine.patch": strings.ReplaceAll(sample, "a.go", "b.go"),
 	}
 	modules := []source.Module{{
@@ -291,19 +292,19 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"| [0100-a.patch](0100-a.patch) | scheduler: change a number | +2 −1 | Inappropriate |",
-		"| [0200-plugin-mine.patch](0200-plugin-mine.patch) |",
-		"touched by hand-made patches: +2 −1 in 1 files",
-		"`make export-modules`",
+		"| [0100-a](0100-a/) | scheduler: change a number | +3 −1 | Inappropriate |",
+		"| [0200-plugin-mine](../plugins/mine) |",
+		"which exist before them: +2 −1 in 1 files",
+		"`0000-modules.patch`",
 		"| example.org/a v1.0.0 | `x`, `y/z` |\n| example.org/b v2.0.0+incompatible | `.` |\n",
 		"The plugins of example.org/a: Gang, Quota.\n",
-		"\n## 0100-a.patch\n\nIt was too small.\n\n- Why: it was too small for large clusters, and nobody knew.\n- Drop when: never\n",
+		"\n## 0100-a\n\nIt was too small.\n\n- Why: it was too small for large clusters, and nobody knew.\n- Drop when: never\n",
 	} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not contain %q:\n%s", want, page)
 		}
 	}
-	if strings.Contains(string(page), "\n## 0200-plugin-mine.patch") {
+	if strings.Contains(string(page), "\n## 0200-plugin-mine") {
 		t.Error("a generated patch has a section of its own")
 	}
 	if page, err = Readme(series(t, files), nil); err != nil || strings.Contains(string(page), "modules") {

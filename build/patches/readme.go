@@ -14,43 +14,44 @@ import (
 var readme = template.Must(template.New("README.md").Funcs(template.FuncMap{
 	"code":     func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" },
 	"isPlugin": func(name string) bool { return strings.HasPrefix(name, pluginPrefix) },
+	"step":     func(name string) string { return strings.TrimSuffix(name, ".patch") },
+	"plugin":   func(name string) string { return strings.TrimSuffix(strings.TrimPrefix(name, pluginPrefix), ".patch") },
 }).Parse(`<!-- Made by make update from the messages of the patches. Do not edit. -->
 # The patch series
 
-All that this project changes in Kubernetes, as ` + "`git am`" + ` takes it, in the order of the files' names. To apply it to a clone
-of your own, at a tag that Applies-To covers:
+All that this project changes in Kubernetes is here and in [plugins](../plugins), a folder a step: ` + "`message`" + ` says why,
+` + "`change.patch`" + ` edits files that exist before the step, and each new file is at its path in the tree. ` + "`make tree`" + ` writes
+the steps as ` + "`_output/patches/*.patch`" + `, which a release bundle has here and any clone of Kubernetes takes:
 
     git checkout v1.23.17
     git am /path/to/patches/*.patch
 
 {{if .Modules -}}
-What then compiles imports packages that upstream does not vendor. They are in ` + "`0000-modules.patch`" + `,
-which comes before the others. A release bundle has it here. In a checkout, ` + "`make export-modules`" + ` writes it to
-` + "`_output/`" + `, from [modules.yaml](../modules.yaml).
+The first of them, ` + "`0000-modules.patch`" + `, adds the packages of [modules.yaml](../modules.yaml), which upstream does not vendor:
 
 | module | packages that come into ` + "`vendor/`" + ` |
 |---|---|
 {{- range .All}}
-| {{.Path}} {{.Version}} | {{code .Packages}} |
+| {{.Path}} {{.Version}} | {{if .Packages}}{{code .Packages}}{{else}}those of upstream, at this version{{end}} |
 {{- end}}
 {{range .Modules}}{{if .Plugins}}
 The plugins of {{.Path}}:{{range $i, $plugin := .Plugins}}{{if $i}},{{end}} {{$plugin.Name}}{{end}}.
 {{end}}{{end}}
 {{end -}}
-The ` + "`0200-plugin-…`" + ` patches are made from ` + "`plugins/`" + ` by ` + "`make patches`" + `; the others are made by hand.
-[docs/patches.md](../docs/patches.md) tells how to add, edit, remove and resolve one.
+The ` + "`0200-plugin-…`" + ` steps are the directories of ` + "`plugins/`" + `.
+[docs/patches.md](../docs/patches.md) says how to add, edit and remove a step, and how to resolve a conflict.
 
-| patch | what | lines | Upstream-Status |
+| step | what | lines | Upstream-Status |
 |---|---|---|---|
 {{- range .Series}}
-| [{{.Name}}]({{.Name}}) | {{.Subject}} | +{{.Added}} −{{.Deleted}} | {{.Trailer "Upstream-Status"}} |
+| {{if isPlugin .Name}}[{{step .Name}}](../plugins/{{plugin .Name}}){{else}}[{{step .Name}}]({{step .Name}}/){{end}} | {{.Subject}} | +{{.Added}} −{{.Deleted}} | {{.Trailer "Upstream-Status"}} |
 {{- end}}
 
 {{range .Statuses}}- **{{.Word}}**: {{.Meaning}}.
 {{end}}
-Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} in {{.Files}} files.
+Lines that the steps edit in files which exist before them: +{{.Added}} −{{.Deleted}} in {{.Files}} files.
 {{range .Series}}{{if not (isPlugin .Name)}}
-## {{.Name}}
+## {{step .Name}}
 
 {{.Body}}
 
@@ -90,10 +91,14 @@ func Readme(series []Patch, modules []source.Module) ([]byte, error) {
 		if strings.HasPrefix(patch.Name, pluginPrefix) {
 			continue
 		}
-		data.Added += patch.Added
-		data.Deleted += patch.Deleted
-		for _, file := range patch.Files {
-			files[file] = true
+		for _, section := range splitDiff(patch.Diff) {
+			if section.isPlainFile() {
+				continue
+			}
+			added, deleted := section.lines()
+			data.Added += added
+			data.Deleted += deleted
+			files[section.path] = true
 		}
 	}
 	data.Files = len(files)

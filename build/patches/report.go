@@ -33,11 +33,11 @@ var results = []string{applies, moved, merged, conflict, upstream, unneeded, ofM
 // extended regular expression.
 var dropForm = regexp.MustCompile(`^([^\s:]+) (has|lacks) (.+)$`)
 
-// Report writes a table in Markdown: how each patch of the series, in the directory dir, applies to a commit. objects are
+// Report writes a table in Markdown: how each patch of the series applies to a commit. objects are
 // the object directories of the git repositories that have the commit and, for 3-way merges, the files that the series
 // was made for. A patch that conflicts, or is not needed, is left out, and the next one is tried without it. name is the
 // commit's name in the title. Report changes no repository.
-func Report(ctx context.Context, dir string, series []Patch, objects []string, commit, name string) (string, error) {
+func Report(ctx context.Context, series []Patch, objects []string, commit, name string) (string, error) {
 	scratch, err := os.MkdirTemp("", "rebase-report-*")
 	if err != nil {
 		return "", err
@@ -57,7 +57,7 @@ func Report(ctx context.Context, dir string, series []Patch, objects []string, c
 	var rows strings.Builder
 	count := map[string]int{}
 	for _, patch := range series {
-		result, where, err := b.try(filepath.Join(dir, patch.Name), patch)
+		result, where, err := b.try(patch)
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", patch.Name, err)
 		}
@@ -105,28 +105,28 @@ var (
 )
 
 // try applies a patch to the index if it can, and returns the result.
-func (b *base) try(file string, patch Patch) (result, where string, err error) {
+func (b *base) try(patch Patch) (result, where string, err error) {
 	if module := patch.Trailer(moduleTrailer); module != "" {
 		return ofModule, "changes " + module + ", not Kubernetes", nil
 	}
 	if holds, found := b.dropped(patch.Trailer(dropTrailer)); holds {
 		return unneeded, found, nil
 	}
-	direct, err := b.git(nil, "apply", "--cached", "--verbose", file)
+	direct, err := b.git(patch.Diff, "apply", "--cached", "--verbose", "-")
 	if err == nil {
 		if offsets := len(offsetForm.FindAllString(direct, -1)); offsets > 0 {
 			return moved, fmt.Sprintf("hunks with an offset: %d", offsets), nil
 		}
 		return applies, "", nil
 	}
-	if b.succeeds(nil, "apply", "--cached", "--reverse", "--check", file) {
+	if b.succeeds(patch.Diff, "apply", "--cached", "--reverse", "--check", "-") {
 		return upstream, "", nil
 	}
 	before, err := b.git(nil, "write-tree")
 	if err != nil {
 		return "", "", err
 	}
-	if b.succeeds(nil, "apply", "--cached", "--3way", file) {
+	if b.succeeds(patch.Diff, "apply", "--cached", "--3way", "-") {
 		after, err := b.git(nil, "write-tree")
 		if after == before {
 			return upstream, "", err

@@ -7,7 +7,6 @@ package patches
 import (
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"os"
 	"path"
@@ -17,15 +16,22 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+	"golang.org/x/mod/semver"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/source"
 )
 
-// Patch is one file of the series, as `git format-patch` writes it.
+// ModulesPatch is the name of the patch that adds what modules.yaml names. It comes before the series, and is not part
+// of it.
+const ModulesPatch = "0000-modules.patch"
+
+// Patch is one patch of the series.
 type Patch struct {
-	// Name is the file's name without its directory.
+	// Name is the name of its file, without the directory.
 	Name string
+	// Mail is the patch as git am takes it.
+	Mail []byte
 	// Subject is the commit's first line, without "[PATCH]".
 	Subject string
 	// Body is the message between the subject and the trailers.
@@ -60,11 +66,14 @@ func Read(dir string) ([]Patch, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, nextstep.With(fmt.Errorf("there are no patches in %s", dir), "git checkout -- patches")
+		return nil, nextstep.With(fmt.Errorf("there are no patches in %s", dir), "make patches")
 	}
 	sort.Strings(files)
 	var series []Patch
 	for _, file := range files {
+		if filepath.Base(file) == ModulesPatch {
+			continue
+		}
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -79,24 +88,18 @@ func Read(dir string) ([]Patch, error) {
 }
 
 func parse(name string, content []byte) (Patch, error) {
-	start := bytes.Index(content, []byte("\ndiff --git "))
-	if start < 0 {
-		return Patch{}, nextstep.With(errors.New("no line starts with \"diff --git\""), "create it with git format-patch")
-	}
-	diff := content[start+1:]
-	if end := bytes.LastIndex(diff, []byte("\n-- \n")); end >= 0 {
-		diff = diff[:end+1]
-	}
-	files, preamble, err := gitdiff.Parse(bytes.NewReader(content))
+	message, diff, err := splitMail(content)
 	if err != nil {
 		return Patch{}, err
 	}
-	header, err := gitdiff.ParsePatchHeader(preamble)
+	files, _, err := gitdiff.Parse(bytes.NewReader(diff))
 	if err != nil {
 		return Patch{}, err
 	}
-	patch := Patch{Name: name, Subject: header.Title, Diff: diff}
-	patch.Body, patch.Trailers = splitTrailers(header.Body)
+	patch := Patch{Name: name, Mail: content, Diff: diff}
+	subject, body, _ := strings.Cut(message, "\n")
+	patch.Subject = subject
+	patch.Body, patch.Trailers = splitTrailers(body)
 	for _, file := range files {
 		path := file.NewName
 		if file.IsDelete {
@@ -143,6 +146,14 @@ func Carried(series []Patch, modules []source.Module) []Patch {
 	return slices.DeleteFunc(slices.Clone(series), func(patch Patch) bool {
 		return patch.Trailer(moduleTrailer) != "" &&
 			slices.ContainsFunc(patch.Files, func(file string) bool { return !carried[path.Dir(file)] })
+	})
+}
+
+// For returns the patches that apply to a release, such as v1.23.1: it leaves out those that need a later one.
+func For(release string, series []Patch) []Patch {
+	return slices.DeleteFunc(slices.Clone(series), func(patch Patch) bool {
+		first := patch.Trailer(leftOutTrailer)
+		return first != "" && semver.Compare(release, first) < 0
 	})
 }
 

@@ -40,8 +40,6 @@ const (
 	// in-toto's tools recognize a statement by this one.
 	provenanceSuffix = ".intoto.json"
 	sumsName         = signature.Sums
-	// Its name sorts before the rest of the series.
-	modulesPatchName = "0000-modules.patch"
 )
 
 // file is a file of a bundle.
@@ -90,7 +88,7 @@ func gather(options Options) ([]file, error) {
 		}
 	}
 	for _, page := range pages {
-		if name := filepath.Base(page); !leftBehind(name) {
+		if name := filepath.Base(page); !patches.LeftBehind(name) {
 			if err := take("docs/"+name, page, 0o644, "git checkout -- docs"); err != nil {
 				return nil, err
 			}
@@ -113,7 +111,7 @@ func gather(options Options) ([]file, error) {
 		return nil, err
 	}
 	if options.ModulesPatch != "" {
-		if err := take("patches/"+modulesPatchName, options.ModulesPatch, 0o644, "make tree"); err != nil {
+		if err := take("patches/"+patches.ModulesPatch, options.ModulesPatch, 0o644, "make tree"); err != nil {
 			return nil, err
 		}
 	}
@@ -122,15 +120,14 @@ func gather(options Options) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := []string{"README.md"}
 	for _, patch := range series {
-		names = append(names, patch.Name)
+		files = append(files, file{"patches/" + patch.Name, 0o644, patch.Mail})
 	}
-	for _, name := range names {
-		if err := take("patches/"+name, filepath.Join(options.Patches, name), 0o644, "git checkout -- patches"); err != nil {
-			return nil, err
-		}
+	if err := take("patches/README.md", filepath.Join(options.Project, "patches/README.md"), 0o644, "git checkout -- patches"); err != nil {
+		return nil, err
 	}
+	page := &files[len(files)-1]
+	page.content = stepLink.ReplaceAll(page.content, []byte("]($1.patch)"))
 	definitions, err := filepath.Glob(filepath.Join(options.CRDs, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -145,7 +142,7 @@ func gather(options Options) ([]file, error) {
 		switch {
 		case err != nil:
 			return nextstep.With(err, "git checkout -- manifests")
-		case source != manifests && leftBehind(entry.Name()):
+		case source != manifests && patches.LeftBehind(entry.Name()):
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
@@ -180,6 +177,9 @@ func applied(options Options) ([]patches.Patch, error) {
 	return patches.Carried(series, carried), nil
 }
 
+// stepLink matches a link of patches/README.md to the folder of a step. A bundle has the step as a patch.
+var stepLink = regexp.MustCompile(`\]\((\d{4}-[^/)]*)/\)`)
+
 // ofCheckout matches a command on a page that needs a checkout of the project.
 var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) ")
 
@@ -194,12 +194,6 @@ func bundled(page []byte) []byte {
 		return page
 	}
 	return slices.Concat(page[:end], []byte(checkoutNote), page[end:])
-}
-
-// leftBehind reports whether a file is hidden, or a temporary file of an editor or a merge.
-func leftBehind(name string) bool {
-	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") ||
-		strings.HasSuffix(name, ".orig") || strings.HasSuffix(name, ".rej")
 }
 
 // pinOf returns the upstream.version of a bundle: the project's own, or one in the same form for another release.

@@ -5,6 +5,7 @@
 package docs
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -198,7 +199,16 @@ func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
 // The pages that make claims about holes and faults name a test, a step or a patch for each: these must exist.
 func TestClaimsAreThoseOfTests(t *testing.T) {
 	var sources strings.Builder
-	for _, pattern := range []string{"patches/*.patch", "test/*/*_test.go", "test/*/*/*_test.go", "build/*/*_test.go",
+	err := filepath.WalkDir(filepath.Join(root, "patches"), func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, "_test.go") {
+			sources.WriteString(cluster.Read(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"test/*/*_test.go", "test/*/*/*_test.go", "build/*/*_test.go",
 		"plugins/*/*_test.go", "plugins/*/*/*_test.go"} {
 		for _, file := range glob(t, pattern) {
 			sources.WriteString(cluster.Read(t, file))
@@ -220,7 +230,7 @@ func TestClaimsAreThoseOfTests(t *testing.T) {
 			}
 		}
 		for _, found := range regexp.MustCompile(`\b0[1-9][0-9]{2}\b`).FindAllString(page, -1) {
-			if files, err := filepath.Glob(filepath.Join(root, "patches", found+"-*.patch")); err != nil || len(files) == 0 {
+			if files, err := filepath.Glob(filepath.Join(root, "patches", found+"-*", "message")); err != nil || len(files) == 0 {
 				t.Errorf("docs/%s.md names the patch %s, which does not exist (%v)", name, found, err)
 			}
 		}

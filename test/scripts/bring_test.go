@@ -17,12 +17,30 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// bringSection returns the section of docs/plugins.md about plugins that were written elsewhere.
-func bringSection() (string, error) {
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "plugins.md"))
-	_, section, _ := strings.Cut(string(page), "\n## Bring a plugin that you have\n")
+// section returns the section of a page below a heading.
+func section(name, heading string) (string, error) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", name+".md"))
+	_, section, _ := strings.Cut(string(page), "\n## "+heading+"\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	return section, err
+}
+
+// bringSection returns the section of docs/plugins.md about plugins that were written elsewhere.
+func bringSection() (string, error) { return section("plugins", "Bring a plugin that you have") }
+
+// page HEADING STEP EDIT [PLACE VALUE]… runs the first commands below a heading of docs/patches.md in the project, as one
+// script: for the step STEP, with the command EDIT instead of the editor, and VALUE for each PLACE. Only the generators of
+// make update, which need all plugins, do not run.
+func page(ts *testscript.TestScript, _ bool, arguments []string) {
+	section, err := section("patches", arguments[0])
+	ts.Check(err)
+	script := regexp.MustCompile(`(?m)(^    .*\n)+`).FindString(section)
+	replaced := strings.NewReplacer(append([]string{"$EDITOR …", arguments[2], "0400-what-it-does", arguments[1],
+		"make update tree", "bash scripts/update-patches.sh && make -s tree"}, arguments[3:]...)...).Replace(script)
+	if replaced == script {
+		ts.Fatalf("docs/patches.md has no commands below %q", arguments[0])
+	}
+	ts.Check(ts.Exec("bash", "-e", "-c", "cd project\n"+replaced))
 }
 
 // bring NAME DIRECTORY runs the commands of that section for the plugin in a directory, except make image, which needs

@@ -35,6 +35,14 @@ func TestScripts(t *testing.T) {
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"bring": bring,
+			"page":  page,
+			// project makes the directory project, a checkout with this project's scripts, whose series is the folders of
+			// the test's patches and of project/plugins.
+			"project": func(ts *testscript.TestScript, _ bool, _ []string) {
+				ts.Check(makeProject(root, ts.Getenv("WORK"), ts.Exec))
+				ts.Setenv("SERIES_DIR", ts.MkAbs("project/patches"))
+				ts.Setenv("PATCHES_DIR", "")
+			},
 			// publish FOLDER PATH VERSION publishes the files of a directory
 			// as a module, on a module proxy in the directory proxy.
 			"publish": func(ts *testscript.TestScript, _ bool, arguments []string) {
@@ -95,6 +103,32 @@ func goEnvironment(t *testing.T) []string {
 		environment = append(environment, names[i]+"="+value)
 	}
 	return environment
+}
+
+// makeProject makes the directory project in work.
+func makeProject(root, work string, run func(string, ...string) error) error {
+	project := filepath.Join(work, "project")
+	if err := os.MkdirAll(filepath.Join(project, "plugins"), 0o755); err != nil {
+		return err
+	}
+	for _, name := range []string{"scripts", "build", "test", "Makefile"} {
+		if err := os.Symlink(filepath.Join(root, name), filepath.Join(project, name)); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{".gitignore", "plugins/go.mod", "plugins/go.sum"} {
+		content, err := os.ReadFile(filepath.Join(root, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(project, name), content, 0o644)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return run("bash", "-c", `mkdir project/patches
+for patch in patches/*.patch; do
+  $OUTPUT/tools/kube-scheduler-build patches export project/patches "$(basename "$patch" .patch)" < "$patch" || exit
+done`)
 }
 
 // upstreamFiles are all files of the minimal upstream. To a script, its make behaves like the real one.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -15,13 +16,54 @@ import (
 )
 
 func patchesCommand() *cobra.Command {
-	command := &cobra.Command{Use: "patches", Short: "Check and describe the patch series"}
-	command.AddCommand(&cobra.Command{
-		Use:   "lint PATCHES_DIR",
-		Short: "Check the names, subjects, trailers and files of the patches",
-		Args:  cobra.ExactArgs(1),
+	command := &cobra.Command{Use: "patches", Short: "Make, check and describe the patch series"}
+	var kubernetes, modulesFile string
+	making := &cobra.Command{
+		Use:   "make PATCHES PLUGINS DIRECTORY",
+		Short: "Write the series as *.patch files into a directory, and remove the patches there that are no longer made",
+		Args:  cobra.ExactArgs(3),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			series, err := patches.Read(arguments[0])
+			series, err := patches.ReadFolders(arguments[0], arguments[1])
+			if err != nil {
+				return err
+			}
+			modules, err := readWanted(modulesFile)
+			if err != nil {
+				return err
+			}
+			series = patches.For(kubernetes, patches.Carried(series, modules))
+			changed, err := patches.Make(arguments[2], series)
+			if err != nil {
+				return err
+			}
+			if len(changed) == 0 {
+				fmt.Fprintf(command.OutOrStdout(), "patches: the %d patches are up to date: skipped\n", len(series))
+				return nil
+			}
+			fmt.Fprintf(command.OutOrStdout(), "patches: %d of %d patches written or removed in %s\n", len(changed), len(series), arguments[2])
+			return nil
+		},
+	}
+	making.Flags().StringVar(&kubernetes, "kubernetes", "", "upstream's tag; patches that are left out before a later one are not written")
+	making.Flags().StringVar(&modulesFile, "modules", "", "modules.yaml; patches for modules that it does not have are not written")
+	require(making, "kubernetes", "modules")
+	command.AddCommand(making, &cobra.Command{
+		Use:   "export PATCHES STEP",
+		Short: "Write a patch in the form of git format-patch, from standard input, as the folder of a step",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			content, err := io.ReadAll(command.InOrStdin())
+			if err != nil {
+				return err
+			}
+			return patches.Export(arguments[0], arguments[1], content)
+		},
+	}, &cobra.Command{
+		Use:   "lint PATCHES PLUGINS",
+		Short: "Check the names, subjects, trailers and files of the patches",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			series, err := patches.ReadFolders(arguments[0], arguments[1])
 			if err != nil {
 				return err
 			}
@@ -33,15 +75,15 @@ func patchesCommand() *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use:   "readme PATCHES_DIR MODULES_FILE",
+		Use:   "readme PATCHES PLUGINS MODULES_FILE",
 		Short: "Print patches/README.md, which describes the series and the modules that are added before it",
-		Args:  cobra.ExactArgs(2),
+		Args:  cobra.ExactArgs(3),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			series, err := patches.Read(arguments[0])
+			series, err := patches.ReadFolders(arguments[0], arguments[1])
 			if err != nil {
 				return err
 			}
-			modules, err := source.ReadModules(arguments[1])
+			modules, err := source.ReadModules(arguments[2])
 			if err != nil {
 				return err
 			}
@@ -54,29 +96,29 @@ func patchesCommand() *cobra.Command {
 		},
 	})
 	command.AddCommand(&cobra.Command{
-		Use:   "report PATCHES_DIR COMMIT NAME OBJECTS...",
+		Use:   "report PATCHES PLUGINS COMMIT NAME OBJECTS...",
 		Short: "Print how each patch applies to a commit of Kubernetes; OBJECTS are the object directories of git repositories",
-		Args:  cobra.MinimumNArgs(4),
+		Args:  cobra.MinimumNArgs(5),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			series, err := patches.Read(arguments[0])
+			series, err := patches.ReadFolders(arguments[0], arguments[1])
 			if err != nil {
 				return err
 			}
-			report, err := patches.Report(command.Context(), arguments[0], series, arguments[3:], arguments[1], arguments[2])
+			report, err := patches.Report(command.Context(), series, arguments[4:], arguments[2], arguments[3])
 			fmt.Fprint(command.OutOrStdout(), report)
 			return err
 		},
 	})
 	command.AddCommand(&cobra.Command{
-		Use:   "list PATCHES_DIR MODULES_FILE",
-		Short: "Print the patches of the series in order, without those for modules that are not in MODULES_FILE",
-		Args:  cobra.ExactArgs(2),
+		Use:   "list PATCHES_DIR MODULES_FILE KUBERNETES",
+		Short: "Print the patches of a directory in order, without those that are not for MODULES_FILE or the release KUBERNETES",
+		Args:  cobra.ExactArgs(3),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, modules, err := readSeries(arguments[0], arguments[1])
 			if err != nil {
 				return err
 			}
-			for _, patch := range patches.Carried(series, modules) {
+			for _, patch := range patches.For(arguments[2], patches.Carried(series, modules)) {
 				fmt.Fprintln(command.OutOrStdout(), filepath.Join(arguments[0], patch.Name))
 			}
 			return nil
@@ -119,10 +161,6 @@ func versionCommand() *cobra.Command {
 	flags.StringVar(&suffix, "suffix", "fork", "text between + and the hash: letters and digits")
 	flags.StringVar(&sum, "sum", "", "the h1: sum of the module k8s.io/kubernetes")
 	flags.StringVar(&goVersion, "go", "", "the Go version")
-	for _, flag := range []string{"kubernetes", "sum", "go"} {
-		if err := command.MarkFlagRequired(flag); err != nil {
-			panic(err)
-		}
-	}
+	require(command, "kubernetes", "sum", "go")
 	return command
 }

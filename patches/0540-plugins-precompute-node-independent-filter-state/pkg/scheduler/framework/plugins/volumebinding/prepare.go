@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package volumebinding
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+var _ framework.PreparedFilterPlugin = &VolumeBinding{}
+
+// PrepareFilter skips pods without claims.
+func (pl *VolumeBinding) PrepareFilter(state *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
+	if data, err := getStateData(state); err == nil && data.skip {
+		return nil
+	}
+	return func(nodeInfo *framework.NodeInfo) *framework.Status {
+		return pl.Filter(context.TODO(), state, pod, nodeInfo)
+	}
+}
