@@ -40,7 +40,7 @@ nothing_to_generate() {
   local types=pkg/scheduler/framework/plugins/apis/config changed packages files typed importers
   changed=$(in_tree diff --name-only --no-renames "$1" HEAD -- '*.go' ':!vendor' 2> /dev/null) || return 1
   [[ ! -d $TREE/$types || $(types_sum "$TREE/$types") != "$(< "$ROOT/plugins/types.sum")" ]] ||
-    changed=$(grep -vE "^$types/([^/]*|v1beta[0-9]/[^/]*)\$" <<< "$changed" || true)
+    changed=$(grep -v "^$types/[^/]*\$" <<< "$changed" || true)
   [[ -n $changed ]] || return 0
   packages=$(directories <<< "$changed")
   mapfile -t files <<< "$packages"

@@ -42,7 +42,7 @@ for module in plugins build build/extender test test/inprocess; do
   # verify runs go mod tidy; that of today's Go would rewrite plugins/go.mod.
   [[ $module == plugins ]] || go -C "$ROOT/$module" mod tidy -diff > "$stage/tidy" 2>&1 || true
 done
-for program in etcd kwok prometheus promtool staticcheck govulncheck conversion-gen deepcopy-gen defaulter-gen; do
+for program in etcd kwok prometheus promtool staticcheck govulncheck deepcopy-gen; do
   find_pin "$program"
   list "build/pins/$pin" "${flags[@]}" "$package"
 done

@@ -16,8 +16,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	upstreamplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
-	// The plugins' arguments join what the scheduler's scheme is filled from.
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	argsvalidation "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/configcheck"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
@@ -64,8 +62,6 @@ func loadConfiguration(file string) (*schedulerconfig.KubeSchedulerConfiguration
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w; next: give a file that exists with --config", err)
 	}
-	// Once more: upstream's scheme was filled before the plugins' arguments joined what it is filled from.
-	scheme.AddToScheme(scheme.Scheme)
 	object, kind, err := scheme.Codecs.UniversalDecoder().Decode(content, nil, nil)
 	if err != nil {
 		return nil, invalid(file, configcheck.Explain(file, err))

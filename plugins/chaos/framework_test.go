@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 // recorder keeps the events.
@@ -33,8 +34,8 @@ type world struct {
 
 func newWorld(t testing.TB, args config.ChaosArgs, nodes []*v1.Node, pods ...*v1.Pod) *world {
 	t.Helper()
-	if args.MaxConsecutiveRejections == 0 {
-		args.MaxConsecutiveRejections = 100
+	if args.MaxConsecutiveRejections == nil {
+		args.MaxConsecutiveRejections = pointer.Int32(100)
 	}
 	w := &world{nodes: nodes}
 	w.Profile = plugintest.NewProfile(t, plugintest.Options{

@@ -68,7 +68,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 		handle:     handle,
 		args:       *args.DeepCopy(),
 		namespaces: sets.NewString(args.Namespaces...),
-		attempts:   newAttempts(args.Seed, args.MaxConsecutiveRejections),
+		attempts:   newAttempts(args.Seed, *args.MaxConsecutiveRejections),
 		counters:   newCounters(),
 		rejection:  fmt.Sprintf("node(s) were rejected by a coin of %s (rejectPercent %d)", Name, args.RejectPercent),
 	}, nil

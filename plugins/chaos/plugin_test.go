@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 // everything are args with which all that Chaos can do happens in most cycles.
@@ -98,7 +99,7 @@ func withClass(class string) *v1.Pod {
 func TestNewAndIsTargetRefuseKubeSystem(t *testing.T) {
 	args := everything()
 	args.Namespaces = []string{"kube-system"}
-	args.MaxConsecutiveRejections = 1
+	args.MaxConsecutiveRejections = pointer.Int32(1)
 	if _, err := New(&args, nil); err == nil || !strings.Contains(err.Error(), "namespaces[0]: Forbidden") {
 		t.Errorf("New = %v, want an error about namespaces[0]", err)
 	}
@@ -148,7 +149,7 @@ func TestReplay(t *testing.T) {
 
 func TestMaxConsecutiveRejections(t *testing.T) {
 	pod, other := makePod(1), makePod(2)
-	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 3}
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: pointer.Int32(3)}
 	w := newWorld(t, args, makeNodes(5), pod, other)
 	before := counted(t, w)
 	var got []int
@@ -173,7 +174,7 @@ func TestMaxConsecutiveRejections(t *testing.T) {
 // nothing to cap.
 func TestStreakOfPodsWithANode(t *testing.T) {
 	pod := makePod(1)
-	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, MaxConsecutiveRejections: 1}
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, MaxConsecutiveRejections: pointer.Int32(1)}
 	w := newWorld(t, args, makeNodes(20), pod)
 	for attempt := 1; attempt <= 10; attempt++ {
 		r := w.cycle(t, pod)
@@ -190,7 +191,7 @@ func TestStreakOfPodsWithANode(t *testing.T) {
 // first, do not count, but they do not make the count begin again either.
 func TestStreakWithOtherFailures(t *testing.T) {
 	pod := makePod(1)
-	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 2}
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: pointer.Int32(2)}
 	w := newWorld(t, args, makeNodes(5), pod)
 	failElsewhere := func() {
 		if status := w.RunPreFilterPlugins(context.Background(), framework.NewCycleState(), pod); !status.IsSuccess() {
@@ -266,7 +267,7 @@ func TestReserveSendsOneEvent(t *testing.T) {
 func TestSparedAttempt(t *testing.T) {
 	pod := makePod(1)
 	args := everything()
-	args.RejectPercent, args.MaxConsecutiveRejections = 100, 1
+	args.RejectPercent, args.MaxConsecutiveRejections = 100, pointer.Int32(1)
 	w := newWorld(t, args, makeNodes(20), pod)
 	if r := w.cycle(t, pod); r.best != "" {
 		t.Fatalf("the first attempt found %s", r.best)

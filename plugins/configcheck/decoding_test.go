@@ -15,13 +15,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/v1beta3"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 const head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
-
-// The scheduler's scheme was filled before the args of this project's plugins joined, except in the patched tree.
-func init() { scheme.AddToScheme(scheme.Scheme) }
 
 // write writes a configuration file.
 func write(t *testing.T, document string) string {

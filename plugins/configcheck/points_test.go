@@ -12,11 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // notesOf returns the notes about a profile with the args of one plugin.
 func notesOf(plugin string, args runtime.Object, enabled schedulerconfig.Plugins, extenders ...schedulerconfig.Extender) []string {
+	scheme.Scheme.Default(args)
 	p := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: plugin, Args: args}}}
 	return checkedProfile{p, field.NewPath("profiles").Index(2), &enabled}.notes(extenders)
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/gangs"
@@ -56,7 +57,7 @@ func (w *world) plugin(profile string, change func(args *config.CoschedulingArgs
 	handle := plugintest.Handle(w, profile, frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithClientSet(w.pods),
 		frameworkruntime.WithEventRecorder(recorder))
 	args := &config.CoschedulingArgs{}
-	args.AttemptTimeout.Duration = time.Second
+	scheme.Scheme.Default(args)
 	if change != nil {
 		change(args)
 	}
@@ -137,7 +138,9 @@ func TestNew(t *testing.T) {
 	empty := httptest.NewServer(http.NotFoundHandler())
 	defer empty.Close()
 	valid := &config.CoschedulingArgs{}
-	valid.AttemptTimeout.Duration = time.Second
+	scheme.Scheme.Default(valid)
+	invalid := valid.DeepCopy()
+	invalid.AttemptTimeout.Duration = 0
 	for name, tt := range map[string]struct {
 		args       runtime.Object
 		kubeConfig *restclient.Config
@@ -146,7 +149,7 @@ func TestNew(t *testing.T) {
 		"while no request is sent":      {valid, &restclient.Config{Host: "https://cluster.invalid", Transport: refusing{}}, ""},
 		"a cluster without PodGroups":   {valid, &restclient.Config{Host: empty.URL}, "does not have the CustomResourceDefinition podgroups.scheduling.sigs.k8s.io"},
 		"no client":                     {valid, nil, "no configuration for a client"},
-		"invalid args":                  {&config.CoschedulingArgs{}, nil, "attemptTimeout"},
+		"invalid args":                  {invalid, nil, "attemptTimeout"},
 		"the args of another plugin":    {&config.ChaosArgs{}, nil, "want args of type CoschedulingArgs"},
 		"no args, as without a default": {nil, nil, "want args of type CoschedulingArgs"},
 	} {

@@ -80,7 +80,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 		return nil, err
 	}
 	pl := &DataLocality{
-		handle: handle, annotation: args.DatasetsAnnotation, within: -1, counters: newCounters(handle), current: &cycle{},
+		handle: handle, annotation: *args.DatasetsAnnotation, within: -1, counters: newCounters(handle), current: &cycle{},
 	}
 	for level := range args.Levels {
 		pl.keys = append(pl.keys, args.Levels[level].TopologyKey)
@@ -91,7 +91,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 		}
 	}
 	pl.index = newIndex(pl.keys, pl.counters.ignore)
-	pl.index.annotation, pl.index.labelPrefix = args.NodeAnnotation, args.NodeLabelPrefix
+	pl.index.annotation, pl.index.labelPrefix = *args.NodeAnnotation, args.NodeLabelPrefix
 	for i := range args.Servers {
 		compiled, err := compileServer(&args.Servers[i])
 		if err != nil {

@@ -18,12 +18,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 // arguments are those of most tests: hosts, racks and zones, and all ways in which a node can hold data.
 func arguments(change func(*config.DataLocalityArgs)) *config.DataLocalityArgs {
 	args := &config.DataLocalityArgs{
-		DatasetsAnnotation: annotationKey, NodeAnnotation: annotationKey, NodeLabelPrefix: "data/",
+		DatasetsAnnotation: pointer.String(annotationKey), NodeAnnotation: pointer.String(annotationKey), NodeLabelPrefix: "data/",
 		Servers: []config.DataLocalityServer{{
 			Namespaces: []string{"storage"}, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "datanode"}}, DatasetLabel: "dataset",
 		}},

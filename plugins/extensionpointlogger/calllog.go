@@ -56,7 +56,7 @@ func newCallLog(args *config.ExtensionPointLoggerArgs, clock clock.PassiveClock)
 	if err != nil {
 		return nil, err
 	}
-	return &callLog{sampleRate: args.SampleRate, namespaces: sets.NewString(args.Namespaces...), names: names, clock: clock}, nil
+	return &callLog{sampleRate: *args.SampleRate, namespaces: sets.NewString(args.Namespaces...), names: names, clock: clock}, nil
 }
 
 // selects reports whether a pod's calls are logged. The result depends only on the arguments, the pod's namespace and

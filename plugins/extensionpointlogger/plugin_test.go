@@ -19,6 +19,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/pointer"
 )
 
 // message is that of the plugin's lines.
@@ -28,7 +29,7 @@ func TestRedactHashesAreEqualInAProcess(t *testing.T) {
 	log := plugintest.CaptureLog(t)
 	state, pod := framework.NewCycleState(), st.MakePod().Namespace("a").Name("b").Obj()
 	for i := 0; i < 2; i++ {
-		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Redact: true})
+		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Redact: true})
 		pl.PreBind(context.Background(), state, pod, "node")
 	}
 	calls := log.Lines(t, message)
@@ -67,7 +68,7 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 		{rate: 1e-9, lowest: 0, most: 0},
 	} {
 		log := plugintest.CaptureLog(t)
-		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: tt.rate})
+		pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(tt.rate)})
 		for i := 0; i < pods; i++ {
 			pod := st.MakePod().Name("pod").UID(fmt.Sprintf("8b1f3f5e-0000-0000-0000-%012d", i)).Obj()
 			pl.PreBind(context.Background(), framework.NewCycleState(), pod, "node")
@@ -80,7 +81,7 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 
 func TestNamespaces(t *testing.T) {
 	log := plugintest.CaptureLog(t)
-	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"a", "b"}})
+	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Namespaces: []string{"a", "b"}})
 	for _, namespace := range []string{"a", "b", "c", "ab"} {
 		pl.PreBind(context.Background(), framework.NewCycleState(), st.MakePod().Namespace(namespace).Name("pod").Obj(), "node")
 	}
@@ -96,7 +97,7 @@ func TestNamespaces(t *testing.T) {
 func TestDuration(t *testing.T) {
 	log := plugintest.CaptureLog(t)
 	now := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
-	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, now)
+	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +122,7 @@ func TestDuration(t *testing.T) {
 
 func TestFilterWithoutPreFilter(t *testing.T) {
 	log := plugintest.CaptureLog(t)
-	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState()
+	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}), framework.NewCycleState()
 	pl.Filter(context.Background(), state, st.MakePod().Name("pod").Obj(), plugintest.NodeInfo(st.MakeNode().Name("node").Obj()))
 	calls := log.Lines(t, message)
 	if len(calls) != 1 || calls[0]["node"] != "node" || calls[0]["cycle"] != "" {
@@ -146,7 +147,7 @@ func (yieldingClock) Now() time.Time {
 func TestBeginInParallel(t *testing.T) {
 	const cycles = 100
 	log := plugintest.CaptureLog(t)
-	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, yieldingClock{})
+	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}, yieldingClock{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,11 +171,11 @@ func TestQueueSort(t *testing.T) {
 	first := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("first").Priority(1).Obj()), Timestamp: time.Unix(2, 0)}
 	second := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("second").Obj()), Timestamp: time.Unix(1, 0)}
 	third := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("third").Obj()), Timestamp: time.Unix(3, 0)}
-	if _, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}).(framework.QueueSortPlugin); sorts {
+	if _, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}).(framework.QueueSortPlugin); sorts {
 		t.Error("the plugin sorts without having been asked to")
 	}
 	plugintest.CaptureLog(t)
-	sorter, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, QueueSort: true}).(framework.QueueSortPlugin)
+	sorter, sorts := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), QueueSort: true}).(framework.QueueSortPlugin)
 	if !sorts {
 		t.Fatal("the plugin does not sort")
 	}
@@ -191,9 +192,9 @@ func BenchmarkFilter(b *testing.B) {
 		name string
 		args config.ExtensionPointLoggerArgs
 	}{
-		{name: "logged", args: config.ExtensionPointLoggerArgs{SampleRate: 1}},
-		{name: "redacted", args: config.ExtensionPointLoggerArgs{SampleRate: 1, Redact: true}},
-		{name: "another namespace", args: config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"other"}}},
+		{name: "logged", args: config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}},
+		{name: "redacted", args: config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Redact: true}},
+		{name: "another namespace", args: config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1), Namespaces: []string{"other"}}},
 	} {
 		args := tt.args
 		b.Run(tt.name, func(b *testing.B) {

@@ -46,7 +46,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	return &MyScorePlugin{
 		handle: handle,
 		args:   *args.DeepCopy(),
-		reason: fmt.Sprintf("node(s) didn't have the label %q", args.NodeLabel),
+		reason: fmt.Sprintf("node(s) didn't have the label %q", *args.NodeLabel),
 	}, nil
 }
 
@@ -74,7 +74,7 @@ func (pl *MyScorePlugin) Filter(ctx context.Context, state *framework.CycleState
 	if node == nil {
 		return framework.NewStatus(framework.Error, "node not found")
 	}
-	if _, found := node.Labels[pl.args.NodeLabel]; !found {
+	if _, found := node.Labels[*pl.args.NodeLabel]; !found {
 		return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.reason)
 	}
 	return nil
@@ -87,7 +87,7 @@ func (pl *MyScorePlugin) Score(ctx context.Context, state *framework.CycleState,
 	if err != nil {
 		return 0, framework.AsStatus(fmt.Errorf("getting node %q from snapshot: %w", nodeName, err))
 	}
-	return place(nodeInfo.Node().Labels[pl.args.NodeLabel], pl.args.PreferredValues), nil
+	return place(nodeInfo.Node().Labels[*pl.args.NodeLabel], pl.args.PreferredValues), nil
 }
 
 // ScoreExtensions returns the plugin itself, for NormalizeScore.

@@ -15,6 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 func TestPlace(t *testing.T) {
@@ -53,7 +54,7 @@ func TestFilterAndScore(t *testing.T) {
 		st.MakeNode().Name("slow").Label("disktype", "hdd").Obj(),
 		st.MakeNode().Name("unlabelled").Obj(),
 	}
-	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}}, nodes...)
+	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"ssd"}}, nodes...)
 	pod := st.MakePod().Name("pod").Obj()
 
 	wantCodes := map[string]framework.Code{
@@ -95,7 +96,7 @@ func TestNormalizeScore(t *testing.T) {
 		{name: "no preferred value on any node", scores: []int64{0, 0}, want: []int64{0, 0}},
 		{name: "no nodes", scores: nil, want: nil},
 	}
-	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"nvme", "ssd", "hdd"}})
+	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"nvme", "ssd", "hdd"}})
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var scores, want framework.NodeScoreList
@@ -125,7 +126,7 @@ func TestEventsToRegister(t *testing.T) {
 
 // TestFilterAllocates at most the status of a rejected node: the status itself, and the slice for its reason.
 func TestFilterAllocates(t *testing.T) {
-	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}})
+	plugin := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"ssd"}})
 	for node, want := range map[*v1.Node]float64{
 		st.MakeNode().Name("fast").Label("disktype", "ssd").Obj(): 0,
 		st.MakeNode().Name("unlabelled").Obj():                    2,
@@ -175,6 +176,6 @@ func BenchmarkScore(b *testing.B) {
 
 func benchmarkPlugin(b *testing.B) (*MyScorePlugin, []*v1.Node, []*framework.NodeInfo) {
 	nodes, infos := nodesByDisk(benchmarkNodes)
-	plugin := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
+	plugin := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: pointer.String("disktype"), PreferredValues: []string{"ssd", "hdd"}}, nodes...)
 	return plugin, nodes, infos
 }

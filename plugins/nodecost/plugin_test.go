@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 func newCluster(t testing.TB, nodes ...*v1.Node) *plugintest.Cluster {
@@ -56,7 +57,7 @@ func sized(cpu, memory string) func(*v1.Node) {
 
 // arguments are those with the annotation alone.
 func arguments(strategy config.NodeCostStrategy) *config.NodeCostArgs {
-	return &config.NodeCostArgs{PriceAnnotation: "price", CapacityTypeLabel: "capacity", Strategy: strategy}
+	return &config.NodeCostArgs{PriceAnnotation: pointer.String("price"), CapacityTypeLabel: "capacity", Strategy: strategy}
 }
 
 // keepSpot has spot nodes kept for pods that tolerate spot.
@@ -344,7 +345,7 @@ func TestMetrics(t *testing.T) {
 func TestExplain(t *testing.T) {
 	c := newCluster(t, nodeWith("n1", "0.096"), nodeWith("n2", "x"), nodeWith("n3", ""), nodeWith("n4", "0.03", spot), nodeWith("n5", "12"), nodeWith("n6", "1"))
 	args := keepSpot(arguments(config.NodeCostCheapestShare))
-	args.InstanceTypeLabel, args.Prices = "type", []config.NodeCostPrice{rowOf("small", "", "", "0.0000001")}
+	args.InstanceTypeLabel, args.Prices = pointer.String("type"), []config.NodeCostPrice{rowOf("small", "", "", "0.0000001")}
 	pl, state := mustNew(t, "explained", args, c), framework.NewCycleState()
 	if got := pl.Explain(state, incoming().Obj(), []string{"n1"}); got != "" {
 		t.Errorf("without a cycle: %q", got)

@@ -49,8 +49,8 @@ type row struct {
 
 func newPrices(args *config.NodeCostArgs) *prices {
 	p := &prices{
-		annotation: args.PriceAnnotation, label: args.PriceLabel,
-		instanceTypes: args.InstanceTypeLabel, zones: args.ZoneLabel, capacityTypes: args.CapacityTypeLabel,
+		annotation: *args.PriceAnnotation, label: args.PriceLabel,
+		instanceTypes: *args.InstanceTypeLabel, zones: *args.ZoneLabel, capacityTypes: args.CapacityTypeLabel,
 	}
 	for i := range args.Prices {
 		given := &args.Prices[i]

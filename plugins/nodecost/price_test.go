@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 // TestParse has the text that takes for ever: it fails by the test's own time limit.
@@ -60,8 +61,8 @@ func rowOf(instanceType, zone, capacityType, price string) config.NodeCostPrice 
 // tableArgs are args with all three sources.
 func tableArgs() *config.NodeCostArgs {
 	return &config.NodeCostArgs{
-		PriceAnnotation: "price", PriceLabel: "price-label",
-		InstanceTypeLabel: "type", ZoneLabel: "zone", CapacityTypeLabel: "capacity", Strategy: config.NodeCostCheapestNode,
+		PriceAnnotation: pointer.String("price"), PriceLabel: "price-label",
+		InstanceTypeLabel: pointer.String("type"), ZoneLabel: pointer.String("zone"), CapacityTypeLabel: "capacity", Strategy: config.NodeCostCheapestNode,
 		Prices: []config.NodeCostPrice{
 			rowOf("small", "a", "spot", "0.01"), rowOf("small", "", "spot", "0.02"), rowOf("small", "", "", "0.03"),
 			rowOf("", "b", "", "0.04"), rowOf("", "", "spot", "0.05"),
@@ -95,7 +96,7 @@ func TestPricesOf(t *testing.T) {
 		{name: "a label that is no price does not matter beside an annotation", annotation: "0", labels: labels{"price-label": "x"}, want: "0", from: annotation},
 		{
 			name: "sources that are not named do not count", annotation: "1", labels: labels{"price-label": "2", "": "3"},
-			change: func(args *config.NodeCostArgs) { args.PriceAnnotation, args.PriceLabel = "", "" }, from: nowhere,
+			change: func(args *config.NodeCostArgs) { args.PriceAnnotation, args.PriceLabel = pointer.String(""), "" }, from: nowhere,
 		},
 		{
 			name: "a row for every node", change: func(args *config.NodeCostArgs) { args.Prices = []config.NodeCostPrice{rowOf("", "", "", "7")} },

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/pointer"
 )
 
 const benchmarkNodes = 5000
@@ -32,7 +33,7 @@ func five() []config.NodeLoadResource {
 	}
 	resources[1].Estimator.Resource = v1.ResourceMemory
 	resources[1].Strategy = config.NodeLoadTargetUtilization
-	resources[4].Strategy, resources[4].Sensitivity = config.NodeLoadRisk, 2
+	resources[4].Strategy, resources[4].Sensitivity = config.NodeLoadRisk, pointer.Float64(2)
 	return resources
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
+	"k8s.io/utils/pointer"
 )
 
 // job is a pod of a trace. Times are in seconds.
@@ -77,7 +78,7 @@ func (e *deviations) String() string {
 func play(t *testing.T, jobs []job, count int, cores float64) (before, after deviations) {
 	const step, refresh, window = 5, 30, 300
 	resource := cpu(80)
-	resource.Estimator.Factor = 85
+	resource.Estimator.Factor = pointer.Int32(85)
 	all := nodes(count)
 	for _, n := range all {
 		n.Status.Capacity[v1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(1000*cores), apiresource.DecimalSI)

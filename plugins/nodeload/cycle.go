@@ -47,7 +47,7 @@ func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 			continue
 		}
 		c.estimates[r] = resource.estimator.estimate(pod, scales.of(r))
-		c.blind[r] = v.blind(r, c.oldest, int(pl.args.MinFreshNodesPercent))
+		c.blind[r] = v.blind(r, c.oldest, int(*pl.args.MinFreshNodesPercent))
 		if resource.filters && !c.exempt {
 			c.filters = append(c.filters, r)
 		}
@@ -84,5 +84,5 @@ func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 func (pl *NodeLoad) exempt(pod *v1.Pod, of owner) bool {
 	above := pl.args.ExemptPriorityAbove
 	return above != nil && pod.Spec.Priority != nil && *pod.Spec.Priority > *above ||
-		pl.args.ExemptDaemonSets && of.kind == "DaemonSet"
+		*pl.args.ExemptDaemonSets && of.kind == "DaemonSet"
 }

@@ -24,7 +24,7 @@ type estimator struct {
 }
 
 func newEstimator(args config.NodeLoadEstimator) estimator {
-	return estimator{args, float64(args.Factor) / 100, args.Default.AsApproximateFloat64(), strings.Contains(string(args.Resource), "/")}
+	return estimator{args, float64(*args.Factor) / 100, args.Default.AsApproximateFloat64(), strings.Contains(string(args.Resource), "/")}
 }
 
 // concerns reports whether the pod uses the resource.

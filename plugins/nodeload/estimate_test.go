@@ -10,6 +10,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/utils/pointer"
 )
 
 // list returns a list with one resource; nil for an empty amount.
@@ -20,13 +21,18 @@ func list(name v1.ResourceName, amount string) v1.ResourceList {
 	return v1.ResourceList{name: apiresource.MustParse(amount)}
 }
 
+func parsed(amount string) *apiresource.Quantity {
+	quantity := apiresource.MustParse(amount)
+	return &quantity
+}
+
 func TestEstimate(t *testing.T) {
-	cpu := config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: apiresource.MustParse("250m"), Annotation: "example.com/cpu"}
-	memory := config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: apiresource.MustParse("200M")}
-	gpu := config.NodeLoadEstimator{Resource: "nvidia.com/gpu", Factor: 100, Default: apiresource.MustParse("0")}
+	cpu := config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: pointer.Int32(85), Default: parsed("250m"), Annotation: "example.com/cpu"}
+	memory := config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: pointer.Int32(70), Default: parsed("200M")}
+	gpu := config.NodeLoadEstimator{Resource: "nvidia.com/gpu", Factor: pointer.Int32(100), Default: parsed("0")}
 	limits := cpu
 	limits.By = config.NodeLoadEstimateLimits
-	network := config.NodeLoadEstimator{Factor: 100, Default: apiresource.MustParse("0"), Annotation: "example.com/bandwidth"}
+	network := config.NodeLoadEstimator{Factor: pointer.Int32(100), Default: parsed("0"), Annotation: "example.com/bandwidth"}
 	type amounts struct{ request, limit string }
 	for _, test := range []struct {
 		name        string
@@ -47,8 +53,8 @@ func TestEstimate(t *testing.T) {
 		{"5m x 85 % = 4.25m, rounded", cpu, nil, []amounts{{"5m", ""}}, 0.004, ""},
 		{"nothing declared", cpu, nil, []amounts{{"", ""}}, 0.25, ""},
 		{"850m + 250m", cpu, nil, []amounts{{"1", ""}, {"", ""}}, 1.1, ""},
-		{"no more than the limit of 1", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 300}, nil, []amounts{{"1", "1"}}, 1, ""},
-		{"without a limit there is no bound: 1 x 300 %", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 300}, nil, []amounts{{"1", ""}}, 3, ""},
+		{"no more than the limit of 1", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: pointer.Int32(300), Default: parsed("0")}, nil, []amounts{{"1", "1"}}, 1, ""},
+		{"without a limit there is no bound: 1 x 300 %", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: pointer.Int32(300), Default: parsed("0")}, nil, []amounts{{"1", ""}}, 3, ""},
 		{"1000 bytes x 70 %", memory, nil, []amounts{{"1000", ""}}, 700, ""},
 		{"nothing declared", memory, nil, []amounts{{"", ""}}, 200e6, ""},
 		{"two of three devices", gpu, nil, []amounts{{"2", "2"}, {"", ""}}, 2, ""},

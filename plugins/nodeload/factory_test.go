@@ -13,7 +13,7 @@ import (
 
 // TestQueriesOfNodeMatch checks that a built-in query has the label of its own resource.
 func TestQueriesOfNodeMatch(t *testing.T) {
-	window := metav1.Duration{Duration: time.Minute}
+	window := &metav1.Duration{Duration: time.Minute}
 	gpu := config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchName}
 	args := &config.NodeLoadArgs{
 		NodeMatch: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchAuto},
@@ -39,7 +39,8 @@ func TestQueriesOfNodeMatch(t *testing.T) {
 // TestSpecHasUnits checks that the collector knows the value of a fully used node in each unit.
 func TestSpecHasUnits(t *testing.T) {
 	for _, unit := range []config.NodeLoadUnit{config.NodeLoadRatio, config.NodeLoadPercent, config.NodeLoadAbsolute} {
-		pl := &NodeLoad{args: config.NodeLoadArgs{Resources: []config.NodeLoadResource{{Name: "a", Query: "a", TimestampQuery: "t", Unit: unit}}}}
+		pl := &NodeLoad{args: arguments(cpu(0))}
+		pl.args.Resources[0].Unit = unit
 		pl.resources = []resource{newResource(&pl.args.Resources[0])}
 		spec, err := pl.spec()
 		if err != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -25,15 +24,15 @@ import (
 // arguments returns the args of a profile with the given resources and defaults for everything else.
 func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
 	return config.NodeLoadArgs{
-		Prometheus:           config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:9090"}, Timeout: metav1.Duration{Duration: 10 * time.Second}},
-		RefreshInterval:      metav1.Duration{Duration: 30 * time.Second},
-		MaxSampleAge:         metav1.Duration{Duration: 3 * time.Minute},
+		Prometheus:           config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:9090"}, Timeout: &metav1.Duration{Duration: 10 * time.Second}},
+		RefreshInterval:      &metav1.Duration{Duration: 30 * time.Second},
+		MaxSampleAge:         &metav1.Duration{Duration: 3 * time.Minute},
 		NodeMatch:            config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
 		Resources:            resources,
 		Fallback:             config.NodeLoadFallbackRequests,
 		FilterOnStale:        config.NodeLoadFilterOpen,
-		MinFreshNodesPercent: 50,
-		ExemptDaemonSets:     true,
+		MinFreshNodesPercent: pointer.Int32(50),
+		ExemptDaemonSets:     pointer.Bool(true),
 		ExemptPriorityAbove:  pointer.Int32(1999999999),
 	}
 }
@@ -41,9 +40,9 @@ func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
 // cpu is measured as a share over 5 minutes. The estimate for a pod is its request.
 func cpu(threshold int32) config.NodeLoadResource {
 	r := config.NodeLoadResource{
-		Name: "cpu", Query: "busy", TimestampQuery: "timestamp(busy)", DeviationQuery: "varies", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1, Strategy: config.NodeLoadLeastUsed,
-		Target: 40, Margin: 1, Sensitivity: 1, Estimator: config.NodeLoadEstimator{
-			Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: 100,
+		Name: "cpu", Query: "busy", TimestampQuery: "timestamp(busy)", DeviationQuery: "varies", Unit: config.NodeLoadRatio, Window: &metav1.Duration{Duration: 5 * time.Minute}, Weight: pointer.Int32(1), Strategy: config.NodeLoadLeastUsed,
+		Target: pointer.Int32(40), Margin: pointer.Float64(1), Sensitivity: pointer.Float64(1), Estimator: config.NodeLoadEstimator{
+			Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100), Default: parsed("0"),
 		},
 	}
 	if threshold > 0 {
@@ -55,9 +54,8 @@ func cpu(threshold int32) config.NodeLoadResource {
 // network has estimates only from pods' annotations, and a capacity of 1 GB/s.
 func network(threshold int32) config.NodeLoadResource {
 	r := cpu(threshold)
-	capacity := apiresource.MustParse("1G")
-	r.Name, r.Query, r.Capacity = "network", "transmitted", &capacity
-	r.Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100, Annotation: "example.com/bandwidth"}
+	r.Name, r.Query, r.Capacity = "network", "transmitted", parsed("1G")
+	r.Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100), Default: parsed("0"), Annotation: "example.com/bandwidth"}
 	return r
 }
 

@@ -119,7 +119,7 @@ func (pl *NodeLoad) page(only string) profilePage {
 	}
 	for r := range v.resources {
 		shown := resourcePage{
-			Resource: v.resources[r].name, Fresh: v.fresh(r, oldest), Nodes: v.having[r], Fallback: v.blind(r, oldest, int(pl.args.MinFreshNodesPercent)),
+			Resource: v.resources[r].name, Fresh: v.fresh(r, oldest), Nodes: v.having[r], Fallback: v.blind(r, oldest, int(*pl.args.MinFreshNodesPercent)),
 		}
 		if v.resources[r].filters {
 			shown.Threshold = &v.resources[r].thresholdPercent

@@ -155,7 +155,7 @@ func TestUnknownCapacity(t *testing.T) {
 		r := cpu(50)
 		r.Name, r.Unit, r.Estimator.Resource = "ports", test.unit, resourceName
 		args := arguments(r)
-		args.FilterOnStale, args.MinFreshNodesPercent = config.NodeLoadFilterClosed, 0
+		args.FilterOnStale, args.MinFreshNodesPercent = config.NodeLoadFilterClosed, pointer.Int32(0)
 		w := newWorld(t, args, nodes(1))
 		w.measureLoads(test.value)
 		asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{resourceName: "5"}).Obj()
@@ -254,7 +254,7 @@ func TestTooFewMeasurements(t *testing.T) {
 // TestResourcesAreIndependent checks that a resource without measurements does not affect the others.
 func TestResourcesAreIndependent(t *testing.T) {
 	light := network(0)
-	light.Weight = 3
+	light.Weight = pointer.Int32(3)
 	w := newWorld(t, arguments(cpu(80), light), nodes(2))
 	w.measure(map[string][]collector.Sample{
 		"node-0": {w.sample(0.9, 0), {Missing: collector.QueryFailed}},
@@ -286,7 +286,7 @@ func TestFilterExemptPods(t *testing.T) {
 		passes bool
 	}{
 		{daemon, func(*config.NodeLoadArgs) {}, true},
-		{daemon, func(args *config.NodeLoadArgs) { args.ExemptDaemonSets = false }, false},
+		{daemon, func(args *config.NodeLoadArgs) { args.ExemptDaemonSets = pointer.Bool(false) }, false},
 		{owned, func(*config.NodeLoadArgs) {}, false},
 		{urgent, func(*config.NodeLoadArgs) {}, false},
 		{urgent, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, true},
@@ -331,7 +331,7 @@ func TestExtendedResources(t *testing.T) {
 // is not measured, and half of it is requested.
 func TestScoreRiskWithoutDeviation(t *testing.T) {
 	r := cpu(0)
-	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
+	r.Strategy, r.Sensitivity = config.NodeLoadRisk, pointer.Float64(2)
 	for _, test := range []struct {
 		name       string
 		deviations []float64 // from node-3 on

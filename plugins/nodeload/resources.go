@@ -42,11 +42,11 @@ func newResource(args *config.NodeLoadResource) resource {
 		capacity:    collector.Capacity{Annotation: capacityAnnotation + args.Name, Status: args.Estimator.Resource},
 		estimator:   newEstimator(args.Estimator),
 		window:      int64(args.Window.Duration),
-		weight:      int64(args.Weight),
+		weight:      int64(*args.Weight),
 		strategy:    args.Strategy,
-		target:      float64(args.Target),
-		margin:      args.Margin,
-		sensitivity: args.Sensitivity,
+		target:      float64(*args.Target),
+		margin:      *args.Margin,
+		sensitivity: *args.Sensitivity,
 		unmeasured:  "node(s) had no measurement of " + args.Name,
 	}
 	if args.Threshold != nil {

@@ -9,13 +9,14 @@ import (
 
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/utils/pointer"
 )
 
 func TestHighestLoad(t *testing.T) {
 	memory := cpu(0)
 	memory.Name, memory.Query = "memory", "used"
 	args := arguments(cpu(80), memory)
-	args.MinFreshNodesPercent = 30
+	args.MinFreshNodesPercent = pointer.Int32(30)
 	w := newWorld(t, args, nodes(3))
 	fresh := func(cpu, memory float64) []collector.Sample {
 		return []collector.Sample{w.sample(cpu, 20*time.Second), w.sample(memory, 20*time.Second)}

@@ -51,7 +51,7 @@ func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
 	v.addAll(pods, rejecting)
 	oldest := v.snapshot.OldestAt(pl.clock.Now(), pl.maxSampleAge)
 	for r := range v.resources {
-		blind := v.blind(r, oldest, int(pl.args.MinFreshNodesPercent))
+		blind := v.blind(r, oldest, int(*pl.args.MinFreshNodesPercent))
 		for node, p := range rejecting {
 			below, noted := v.rejected.below(node, r)
 			if noted && (blind || pl.closed(r, &p.loads[r], oldest, 0) == "" ||

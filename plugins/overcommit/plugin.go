@@ -103,7 +103,7 @@ func newPlugin(object runtime.Object, handle framework.Handle, clock clock.Passi
 		handle:    handle,
 		clock:     clock,
 		profile:   services.ProfileOf(handle),
-		share:     1 - float64(args.HeadroomPercent)/100,
+		share:     1 - float64(*args.HeadroomPercent)/100,
 		nodes:     informers.Nodes().Lister(),
 		pods:      informers.Pods().Lister(),
 		group:     group,

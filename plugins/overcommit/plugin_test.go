@@ -25,6 +25,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/pointer"
 )
 
 var epoch = time.Date(2024, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -72,10 +73,10 @@ func (m *measured) Ask(_ context.Context, queries []source.Query) (source.Result
 // arguments are the defaults.
 func arguments() *config.OvercommitArgs {
 	return &config.OvercommitArgs{
-		Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:1"}, Timeout: metav1.Duration{Duration: time.Second}},
-		RefreshInterval: metav1.Duration{Duration: 30 * time.Second}, MaxSampleAge: metav1.Duration{Duration: 3 * time.Minute},
+		Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:1"}, Timeout: &metav1.Duration{Duration: time.Second}},
+		RefreshInterval: &metav1.Duration{Duration: 30 * time.Second}, MaxSampleAge: &metav1.Duration{Duration: 3 * time.Minute},
 		NodeMatch: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchAuto},
-		Horizon:   metav1.Duration{Duration: time.Hour}, Predictor: config.OvercommitMaximum, Sigmas: 3, Percentile: 95, HeadroomPercent: 10,
+		Horizon:   &metav1.Duration{Duration: time.Hour}, Predictor: config.OvercommitMaximum, Sigmas: pointer.Float64(3), Percentile: pointer.Int32(95), HeadroomPercent: pointer.Int32(10),
 	}
 }
 

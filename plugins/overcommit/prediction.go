@@ -37,7 +37,7 @@ func newPredictor(args *config.OvercommitArgs, simulated bool) predictor {
 	}
 	label, by := args.NodeMatch.Label, args.NodeMatch.By
 	ofContainers := args.Predictor != config.OvercommitNSigma || simulated
-	queries := source.Overcommit(label, args.Horizon.Duration, int(args.Percentile), args.Prometheus.Matchers, ofContainers)
+	queries := source.Overcommit(label, args.Horizon.Duration, int(*args.Percentile), args.Prometheus.Matchers, ofContainers)
 	if own := args.Queries; own != (config.OvercommitQueries{}) {
 		queries = []source.Query{
 			{Name: source.OvercommitNodes, Label: label, Value: own.NodeMean, Deviation: own.NodeDeviation, Timestamp: own.NodeTimestamp},
@@ -188,7 +188,7 @@ func (p *predictor) predict(snapshot *collector.Snapshot, node *v1.Node, pods []
 	}
 	// The parts are in thousandths of a core.
 	horizon, rate := int64(p.args.Horizon.Duration), int64(source.OvercommitRate(p.args.Horizon.Duration))
-	sigma, percentiles, present := unit*(usual.Value+p.args.Sigmas*usual.Deviation), 0.0, unit*current.Value
+	sigma, percentiles, present := unit*(usual.Value+*p.args.Sigmas*usual.Deviation), 0.0, unit*current.Value
 	for _, pod := range pods {
 		if overcommitting.Yields(pod) || ended(pod) {
 			continue

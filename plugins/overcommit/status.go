@@ -195,7 +195,7 @@ func (pl *Overcommit) Explain(state *framework.CycleState, _ *v1.Pod, nodes []st
 		}
 		peak, _ := pl.peakOf(c, nodeInfo)
 		text += fmt.Sprintf(" %s: %dm left of %dm less %d %% headroom, less a predicted peak of ordinary pods of %dm, less %dm of overcommitting pods.",
-			name, left, nodeInfo.Allocatable.MilliCPU, pl.args.HeadroomPercent, peak, nodeInfo.Requested.ScalarResources[config.OvercommitResource])
+			name, left, nodeInfo.Allocatable.MilliCPU, *pl.args.HeadroomPercent, peak, nodeInfo.Requested.ScalarResources[config.OvercommitResource])
 	}
 	return text
 }

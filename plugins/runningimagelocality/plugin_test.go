@@ -15,12 +15,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 func mustNew(t testing.TB, profile string, args *config.RunningImageLocalityArgs, lister framework.SharedLister) *RunningImageLocality {
 	t.Helper()
-	if args.Count == "" {
-		args.Count = config.CountImages
+	if args.SpreadWeight == nil {
+		args.SpreadWeight = pointer.Int32(0)
 	}
 	return plugintest.New(t, New, profile, args, lister).(*RunningImageLocality)
 }
@@ -231,17 +232,17 @@ func TestScore(t *testing.T) {
 		},
 		{
 			name: "all by spread, 1 node of 4 runs the image: 100 × 1/1 × 1/4, which is a weak pull",
-			args: config.RunningImageLocalityArgs{SpreadWeight: 100}, nodes: oneNodeOfFour,
+			args: config.RunningImageLocalityArgs{SpreadWeight: pointer.Int32(100)}, nodes: oneNodeOfFour,
 			pods: []*v1.Pod{running("p1", "n1", "app")}, pod: incoming("app"), want: []int64{25, 0, 0, 0},
 		},
 		{
 			name: "half by spread, 1 node of 4 runs the image: 100 × (1 - 0.5 + 0.5 × 0.25), rounded down",
-			args: config.RunningImageLocalityArgs{SpreadWeight: 50}, nodes: oneNodeOfFour,
+			args: config.RunningImageLocalityArgs{SpreadWeight: pointer.Int32(50)}, nodes: oneNodeOfFour,
 			pods: []*v1.Pod{running("p1", "n1", "app")}, pod: incoming("app"), want: []int64{62, 0, 0, 0},
 		},
 		{
 			name: "all by spread, n1 runs what 1 node of 4 runs, n2 and n3 what 2 of 4 run: 100 × 0.25/0.5 × 0.5 and 100 × 0.5/0.5 × 0.5",
-			args: config.RunningImageLocalityArgs{SpreadWeight: 100}, nodes: oneNodeOfFour,
+			args: config.RunningImageLocalityArgs{SpreadWeight: pointer.Int32(100)}, nodes: oneNodeOfFour,
 			pods: []*v1.Pod{running("p1", "n1", "a"), running("p2", "n2", "b"), running("p3", "n3", "b")},
 			pod:  incoming("a", "b"), want: []int64{25, 50, 50, 0},
 		},
@@ -289,7 +290,7 @@ func TestScoreOfAMatchIsAtLeast1(t *testing.T) {
 		c.Add(nodeOf(fmt.Sprintf("n%d", i), nil))
 	}
 	c.Add(running("p1", "n1", "app"))
-	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SpreadWeight: 100}, c)
+	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SpreadWeight: pointer.Int32(100)}, c)
 	if got := scoresOf(t, pl, incoming("app"), 2, true); !reflect.DeepEqual(got, []int64{1, 0}) {
 		t.Errorf("got the scores %v, want 1 and 0", got)
 	}
@@ -390,7 +391,7 @@ func large(t testing.TB, share int) *plugintest.Cluster {
 // TestScoreAllocatesLittle has one node change between two cycles, as a decision does.
 func TestScoreAllocatesLittle(t *testing.T) {
 	c := large(t, 10)
-	pl := mustNew(t, "allocations", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50}, c)
+	pl := mustNew(t, "allocations", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: pointer.Int32(50)}, c)
 	ctx, pod, scores := context.Background(), incoming("app", "sidecar", "new"), make(framework.NodeScoreList, benchmarkScored)
 	for i := range scores {
 		scores[i].Name = fmt.Sprintf("node-%04d", i)
@@ -423,7 +424,7 @@ func TestScoreAllocatesLittle(t *testing.T) {
 func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocality, c *plugintest.Cluster, pod *v1.Pod)) {
 	for share, nodes := range map[int]int{0: 0, 10: benchmarkNodes / 10, 1: benchmarkNodes} {
 		c := large(b, share)
-		pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50}, c)
+		pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: pointer.Int32(50)}, c)
 		pl.PreScore(context.Background(), framework.NewCycleState(), incoming(), nil)
 		b.Run(fmt.Sprintf("%d nodes run the image", nodes), func(b *testing.B) {
 			run(b, pl, c, incoming("app", "sidecar", "new"))

@@ -28,7 +28,7 @@ func newValuation(args *config.RunningImageLocalityArgs) valuation {
 	return valuation{
 		containers:   args.Count == config.CountContainers,
 		sizeWeight:   int64(args.SizeWeight),
-		spreadWeight: int64(args.SpreadWeight),
+		spreadWeight: int64(*args.SpreadWeight),
 	}
 }
 

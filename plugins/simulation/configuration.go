@@ -9,12 +9,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	// The plugins' args, in every version.
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/configcheck"
 )
-
-// Upstream's scheme may have been built before the plugins' args were added to its builder.
-func init() { scheme.AddToScheme(scheme.Scheme) }
 
 // stock is the name of the default configuration.
 const stock = "stock"

@@ -44,7 +44,7 @@ func newGrouping(args *config.WorkloadTopologyArgs) (g grouping, err error) {
 	}
 	for i := range args.Edges {
 		given := &args.Edges[i]
-		e := edge{same: reflect.DeepEqual(given.From, given.To), weight: int64(given.Weight)}
+		e := edge{same: reflect.DeepEqual(given.From, given.To), weight: int64(*given.Weight)}
 		if e.from, err = compile(given.From); err != nil {
 			return g, err
 		}

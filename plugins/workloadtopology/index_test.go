@@ -29,7 +29,7 @@ func newArgs() *config.WorkloadTopologyArgs {
 		Levels: []config.WorkloadTopologyLevel{
 			{TopologyKey: v1.LabelHostname, Cost: 0}, {TopologyKey: v1.LabelTopologyZone, Cost: 10}, {TopologyKey: v1.LabelTopologyRegion, Cost: 50},
 		},
-		Edges: []config.WorkloadTopologyEdge{{Weight: 1}},
+		Edges: []config.WorkloadTopologyEdge{{Weight: pointer.Int32(1)}},
 	}
 }
 
@@ -101,10 +101,10 @@ func (x *index) counted() map[string]int64 {
 func TestIndexEqualsANewOne(t *testing.T) {
 	args := newArgs()
 	args.Edges = []config.WorkloadTopologyEdge{
-		{Weight: 1},
-		{From: labelled("component", "a"), To: labelled("component", "b"), Weight: 2},
-		{From: labelled("component", "a"), To: labelled("app", "app-1"), Weight: 3},
-		{From: labelled("component", "a"), To: labelled("component", "c"), Weight: 3},
+		{Weight: pointer.Int32(1)},
+		{From: labelled("component", "a"), To: labelled("component", "b"), Weight: pointer.Int32(2)},
+		{From: labelled("component", "a"), To: labelled("app", "app-1"), Weight: pointer.Int32(3)},
+		{From: labelled("component", "a"), To: labelled("component", "c"), Weight: pointer.Int32(3)},
 	}
 	args.MaxPerNode = pointer.Int32(2)
 	for seed := int64(1); seed <= 10; seed++ {

@@ -113,8 +113,8 @@ func TestScore(t *testing.T) {
 			name: "edges with weights: 9 to the task manager on b1, 1 to the job manager on a1: b1 100 - (0×9 + 50×1)/10, a1 100 - (50×9)/10",
 			args: func(args *config.WorkloadTopologyArgs) {
 				args.Edges = []config.WorkloadTopologyEdge{
-					{From: labelled("component", "taskmanager"), To: labelled("component", "taskmanager"), Weight: 9},
-					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "taskmanager"), Weight: pointer.Int32(9)},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: pointer.Int32(1)},
 				}
 			},
 			place: func(c *cluster) {
@@ -128,7 +128,7 @@ func TestScore(t *testing.T) {
 			name: "an edge counts in both directions",
 			args: func(args *config.WorkloadTopologyArgs) {
 				args.Edges = []config.WorkloadTopologyEdge{
-					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: pointer.Int32(1)},
 				}
 			},
 			place: func(c *cluster) { c.place("b1", "job", "taskmanager", 3) },

@@ -1,14 +1,10 @@
-// The generators of Kubernetes 1.23, for the plugins' argument types (scripts/update-generated.sh). A module of its
-// own, so that their old dependencies do not meet the build tools' new ones.
+// The generator of Kubernetes 1.23, for the plugins' argument types (scripts/update-generated.sh). A module of its own,
+// so that its old dependencies do not meet the build tools' new ones.
 module kube-scheduler-fork/build/pins/code-generator
 
 go 1.26.0
 
-tool (
-	k8s.io/code-generator/cmd/conversion-gen
-	k8s.io/code-generator/cmd/deepcopy-gen
-	k8s.io/code-generator/cmd/defaulter-gen
-)
+tool k8s.io/code-generator/cmd/deepcopy-gen
 
 require (
 	github.com/go-logr/logr v1.2.0 // indirect

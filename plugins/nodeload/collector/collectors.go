@@ -15,6 +15,7 @@ package collector
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -46,9 +47,15 @@ func (r Resource) key() Resource {
 	return r
 }
 
-// PrometheusKey returns the key of a source that is a Prometheus. It is in Go syntax, so that different args never have
-// the same key.
-func PrometheusKey(args *config.NodeLoadPrometheus) string { return fmt.Sprintf("%#v", *args) }
+// PrometheusKey returns the key of a source that is a Prometheus. It is JSON, so that two args have the same key if, and
+// only if, their values are the same.
+func PrometheusKey(args *config.NodeLoadPrometheus) string {
+	key, err := json.Marshal(args)
+	if err != nil {
+		panic(err) // Its fields are texts, lists of texts, a bool and a duration.
+	}
+	return string(key)
+}
 
 // Simulated returns the source of a simulation, in which the client's transport is one, or nil.
 func Simulated(handle framework.Handle) source.Source {

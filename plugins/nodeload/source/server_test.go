@@ -125,7 +125,7 @@ func doesIf(do http.HandlerFunc, word string) http.HandlerFunc {
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func prometheus(endpoints ...string) config.NodeLoadPrometheus {
-	return config.NodeLoadPrometheus{Endpoints: endpoints, Timeout: metav1.Duration{Duration: time.Minute}}
+	return config.NodeLoadPrometheus{Endpoints: endpoints, Timeout: &metav1.Duration{Duration: time.Minute}}
 }
 
 func client(t testing.TB, prometheus config.NodeLoadPrometheus) *Client {

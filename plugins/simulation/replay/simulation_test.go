@@ -31,7 +31,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	schedulerargs "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
@@ -56,7 +55,6 @@ type task struct {
 }
 
 func TestMain(m *testing.M) {
-	scheme.AddToScheme(scheme.Scheme)
 	if !IsChild() {
 		os.Exit(m.Run())
 	}

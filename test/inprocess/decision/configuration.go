@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	// The plugins' args, in every version.
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // klogFlags are initialized before any goroutine logs, because klog does not lock for that.
@@ -34,9 +34,6 @@ func Quiet(tb testing.TB) {
 	set(false, "FATAL")
 	tb.Cleanup(func() { set(true, "ERROR") })
 }
-
-// Upstream's scheme may have been built before the plugins' args were added to its builder.
-func init() { scheme.AddToScheme(scheme.Scheme) }
 
 // defaultConfiguration is the configuration of a scheduler that is started without a file.
 const defaultConfiguration = `

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -131,7 +131,6 @@ func newWorldWith(argument string, groups []*unstructured.Unstructured) (*world,
 	}
 	const known = "permitWaitingTimeSeconds: 60"
 	text = bytes.Replace(text, []byte(known), []byte(cmp.Or(argument, known)), 1)
-	scheme.AddToScheme(scheme.Scheme) // It may have been built before the plugins' args were added to its builder.
 	object, version, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
 	if err != nil {
 		return nil, err

@@ -21,11 +21,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
-
-// Upstream's scheme may have been built before the plugins' args were added to its builder.
-func init() { scheme.AddToScheme(scheme.Scheme) }
 
 // run is one simulation.
 type run struct {

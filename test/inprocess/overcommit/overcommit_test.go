@@ -20,7 +20,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
@@ -66,7 +66,6 @@ func TestMain(m *testing.M) {
 	if !replay.IsChild() {
 		os.Exit(m.Run())
 	}
-	scheme.AddToScheme(scheme.Scheme) // It may have been built before the plugins' args were added to its builder.
 	var r run
 	start := func() (time.Time, error) { return time.Date(2026, 1, 5, 0, 0, 0, 0, time.UTC), nil }
 	replay.Serve(&r, start, func(replay.Progress) (any, error) { return r.do() })

@@ -19,6 +19,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/component-base/metrics/legacyregistry"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
@@ -37,6 +38,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/workloadtopology"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
@@ -113,24 +115,24 @@ func TestTableHasEveryPlugin(t *testing.T) {
 	}
 }
 
-// TestNewRefusesArgs covers wrong types of args, and one invalid field of each plugin: the first that its validator
-// reports for empty args. RandScore has no invalid args.
+// TestNewRefusesArgs covers wrong types of args, and an invalid field of each plugin, next to defaults. RandScore has
+// no invalid args.
 func TestNewRefusesArgs(t *testing.T) {
 	invalid := map[string]struct {
 		args apiruntime.Object
 		want string
 	}{
 		chaos.Name:                {&config.ChaosArgs{}, "namespaces"},
-		datalocality.Name:         {&config.DataLocalityArgs{}, "datasetsAnnotation"},
-		extensionpointlogger.Name: {&config.ExtensionPointLoggerArgs{}, "sampleRate"},
-		myscoreplugin.Name:        {&config.MyScorePluginArgs{}, "nodeLabel"},
-		nodecost.Name:             {&config.NodeCostArgs{}, "strategy"},
+		datalocality.Name:         {&config.DataLocalityArgs{DatasetsAnnotation: pointer.String("")}, "datasetsAnnotation"},
+		extensionpointlogger.Name: {&config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(0)}, "sampleRate"},
+		myscoreplugin.Name:        {&config.MyScorePluginArgs{NodeLabel: pointer.String("")}, "nodeLabel"},
+		nodecost.Name:             {&config.NodeCostArgs{Strategy: "Cheapest"}, "strategy"},
 		nodefilter.Name:           {&config.NodeFilterArgs{}, "rules"},
-		nodeload.Name:             {&config.NodeLoadArgs{}, "refreshInterval"},
-		overcommit.Name:           {&config.OvercommitArgs{}, "predictor"},
+		nodeload.Name:             {&config.NodeLoadArgs{}, "prometheus.endpoints"},
+		overcommit.Name:           {&config.OvercommitArgs{Predictor: "Best"}, "predictor"},
 		podfilter.Name:            {&config.PodFilterArgs{}, "rules"},
-		runningimagelocality.Name: {&config.RunningImageLocalityArgs{}, "count"},
-		workloadtopology.Name:     {&config.WorkloadTopologyArgs{}, "levels"},
+		runningimagelocality.Name: {&config.RunningImageLocalityArgs{Count: "Pods"}, "count"},
+		workloadtopology.Name:     {&config.WorkloadTopologyArgs{Levels: []config.WorkloadTopologyLevel{}}, "levels"},
 	}
 	for _, plugin := range plugins {
 		t.Run(plugin.name, func(t *testing.T) {
@@ -143,6 +145,7 @@ func TestNewRefusesArgs(t *testing.T) {
 			refuse(nil, "want args of type "+plugin.name+"Args, got <nil>")
 			refuse(&schedulerconfig.NodeAffinityArgs{}, "NodeAffinityArgs")
 			if tt, found := invalid[plugin.name]; found {
+				scheme.Scheme.Default(tt.args)
 				refuse(tt.args, "pluginConfig["+plugin.name+"].args."+tt.want)
 			} else if plugin.name != randscore.Name {
 				t.Error("no invalid args are given")

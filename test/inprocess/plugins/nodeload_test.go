@@ -12,10 +12,10 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
@@ -46,24 +46,14 @@ profiles:
 `
 
 func arguments() *config.NodeLoadArgs {
-	return &config.NodeLoadArgs{
-		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
-		RefreshInterval: metav1.Duration{Duration: time.Second},
-		MaxSampleAge:    metav1.Duration{Duration: time.Hour},
-		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
-		Resources: []config.NodeLoadResource{{
-			Name: "cpu", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1,
-			Threshold: pointer.Int32(80), Strategy: config.NodeLoadLeastUsed, Target: 40, Margin: 1, Sensitivity: 1,
-			Estimator: config.NodeLoadEstimator{
-				Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: 85, Default: apiresource.MustParse("250m"),
-			},
-		}},
-		Fallback:             config.NodeLoadFallbackRequests,
-		FilterOnStale:        config.NodeLoadFilterOpen,
-		MinFreshNodesPercent: 50,
-		ExemptDaemonSets:     true,
-		LowerPriorityLoad:    config.NodeLoadLowerPriorityCounts,
+	args := &config.NodeLoadArgs{
+		RefreshInterval: &metav1.Duration{Duration: time.Second},
+		MaxSampleAge:    &metav1.Duration{Duration: time.Hour},
+		NodeMatch:       config.NodeLoadNodeMatch{By: config.NodeLoadMatchName},
+		Resources:       []config.NodeLoadResource{{Name: "cpu", Threshold: pointer.Int32(80)}},
 	}
+	scheme.Scheme.Default(args)
+	return args
 }
 
 // nodeLoadScheduler is a scheduler whose NodeLoad queries the test's Prometheus.

@@ -18,7 +18,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	// The plugins' args, in every version.
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/datalocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
@@ -80,7 +80,6 @@ func TestMain(m *testing.M) {
 }
 
 func (o order) simulate() (result.Run, error) {
-	scheme.AddToScheme(scheme.Scheme) // It may have been built before the plugins' args were added to its builder.
 	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(o.Config), nil, nil)
 	if err != nil {
 		return result.Run{}, err

@@ -21,7 +21,7 @@ const (
 
 // ValidateCoschedulingArgs checks that the topology keys are label keys, and the ranges of the other fields.
 func ValidateCoschedulingArgs(path *field.Path, args *config.CoschedulingArgs) error {
-	errs := apivalidation.ValidateNonnegativeField(args.PermitWaitingTimeSeconds, path.Child("permitWaitingTimeSeconds"))
+	errs := apivalidation.ValidateNonnegativeField(*args.PermitWaitingTimeSeconds, path.Child("permitWaitingTimeSeconds"))
 	if denied := args.DeniedPGExpirationTimeSeconds; denied != nil {
 		errs = append(errs, apivalidation.ValidateNonnegativeField(*denied, path.Child("deniedPGExpirationTimeSeconds"))...)
 	}

@@ -12,13 +12,13 @@ import (
 )
 
 func TestValidateCoschedulingArgs(t *testing.T) {
-	of := func(duration time.Duration) metav1.Duration { return metav1.Duration{Duration: duration} }
+	of := func(duration time.Duration) *metav1.Duration { return &metav1.Duration{Duration: duration} }
 	for name, tt := range map[string]struct {
 		args config.CoschedulingArgs
 		want []string
 	}{
 		"all at the upper end": {args: config.CoschedulingArgs{
-			PermitWaitingTimeSeconds: 900, DeniedPGExpirationTimeSeconds: pointer.Int64(0), RequiredTopologyKey: "topology.kubernetes.io/zone",
+			PermitWaitingTimeSeconds: pointer.Int64(900), DeniedPGExpirationTimeSeconds: pointer.Int64(0), RequiredTopologyKey: "topology.kubernetes.io/zone",
 			PreferredTopologyKey: "rack", AttemptTimeout: of(10 * time.Second), Reservation: of(time.Hour), GiveUpHalfGangsAfter: of(24 * time.Hour),
 		}},
 		"above the upper end": {
@@ -31,8 +31,8 @@ func TestValidateCoschedulingArgs(t *testing.T) {
 		},
 		"everything wrong": {
 			args: config.CoschedulingArgs{
-				PermitWaitingTimeSeconds: -1, DeniedPGExpirationTimeSeconds: pointer.Int64(-1), RequiredTopologyKey: "a b", PreferredTopologyKey: "/c",
-				Reservation: of(-1), GiveUpHalfGangsAfter: of(-1),
+				PermitWaitingTimeSeconds: pointer.Int64(-1), DeniedPGExpirationTimeSeconds: pointer.Int64(-1), RequiredTopologyKey: "a b", PreferredTopologyKey: "/c",
+				AttemptTimeout: of(0), Reservation: of(-1), GiveUpHalfGangsAfter: of(-1),
 			},
 			want: []string{
 				"args.permitWaitingTimeSeconds: Invalid value: -1: must be greater than or equal to 0", "args.deniedPGExpirationTimeSeconds: Invalid value: -1",

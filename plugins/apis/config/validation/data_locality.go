@@ -21,10 +21,8 @@ const (
 // ValidateDataLocalityArgs checks that nodes or pods can name the datasets that they hold, that the percentages of the
 // levels decrease, and that the filter's level is one of them.
 func ValidateDataLocalityArgs(path *field.Path, args *config.DataLocalityArgs) error {
-	errs := validateDataKey(path.Child("datasetsAnnotation"), args.DatasetsAnnotation, "an annotation")
-	if args.NodeAnnotation != "" {
-		errs = append(errs, metav1validation.ValidateLabelName(args.NodeAnnotation, path.Child("nodeAnnotation"))...)
-	}
+	errs := validateDataKey(path.Child("datasetsAnnotation"), *args.DatasetsAnnotation, "an annotation")
+	errs = append(errs, validateKey(path.Child("nodeAnnotation"), *args.NodeAnnotation)...)
 	if args.NodeLabelPrefix != "" {
 		// A prefix such as "data.example.com/" is not a key itself, but must be one with the shortest name appended.
 		if invalid := metav1validation.ValidateLabelName(args.NodeLabelPrefix+"x", path.Child("nodeLabelPrefix")); len(invalid) > 0 {
@@ -32,7 +30,7 @@ func ValidateDataLocalityArgs(path *field.Path, args *config.DataLocalityArgs) e
 				"must be the prefix of a label's key, such as 'data.example.com/' or 'dataset-', which the name of a dataset follows"))
 		}
 	}
-	if args.NodeAnnotation == "" && args.NodeLabelPrefix == "" && len(args.Servers) == 0 {
+	if *args.NodeAnnotation == "" && args.NodeLabelPrefix == "" && len(args.Servers) == 0 {
 		errs = append(errs, field.Required(path, "at least one of nodeAnnotation, nodeLabelPrefix and servers, which locate the data"))
 	}
 	errs = append(errs, validateDataServers(path.Child("servers"), args.Servers)...)

@@ -8,12 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/utils/pointer"
 )
 
 // dataLocality are the default args, with a change.
 func dataLocality(change func(args *config.DataLocalityArgs)) *config.DataLocalityArgs {
 	args := &config.DataLocalityArgs{
-		DatasetsAnnotation: "data-locality.scheduler/datasets", NodeAnnotation: "data-locality.scheduler/datasets",
+		DatasetsAnnotation: pointer.String("data-locality.scheduler/datasets"), NodeAnnotation: pointer.String("data-locality.scheduler/datasets"),
 		Levels: dataLevels(config.DataLocalityLevel{TopologyKey: "kubernetes.io/hostname", Percent: 100},
 			config.DataLocalityLevel{TopologyKey: "topology.kubernetes.io/zone", Percent: 50}),
 	}
@@ -40,17 +41,19 @@ func TestValidateDataLocalityArgs(t *testing.T) {
 			}}
 		}},
 		{name: "the last level counts nothing", change: func(args *config.DataLocalityArgs) { args.Levels[1].Percent = 0 }},
-		{name: "no annotation of the pod", change: func(args *config.DataLocalityArgs) { args.DatasetsAnnotation = "" },
+		{name: "no annotation of the pod", change: func(args *config.DataLocalityArgs) { args.DatasetsAnnotation = pointer.String("") },
 			want: []string{"args.datasetsAnnotation: Required value: the key of an annotation"}},
-		{name: "nothing says where data are", change: func(args *config.DataLocalityArgs) { args.NodeAnnotation = "" },
+		{name: "nothing says where data are", change: func(args *config.DataLocalityArgs) { args.NodeAnnotation = pointer.String("") },
 			want: []string{"args: Required value: at least one of nodeAnnotation, nodeLabelPrefix and servers"}},
 		{name: "servers alone", change: func(args *config.DataLocalityArgs) {
-			args.NodeAnnotation = ""
+			args.NodeAnnotation = pointer.String("")
 			args.Servers = []config.DataLocalityServer{{DatasetLabel: "dataset"}}
 		}},
 		{name: "a prefix that no key begins with", change: func(args *config.DataLocalityArgs) { args.NodeLabelPrefix = "a/b/" },
 			want: []string{`args.nodeLabelPrefix: Invalid value: "a/b/": must be the prefix of a label's key`}},
-		{name: "bad annotations", change: func(args *config.DataLocalityArgs) { args.DatasetsAnnotation, args.NodeAnnotation = "a b", "b c" },
+		{name: "bad annotations", change: func(args *config.DataLocalityArgs) {
+			args.DatasetsAnnotation, args.NodeAnnotation = pointer.String("a b"), pointer.String("b c")
+		},
 			want: []string{`args.datasetsAnnotation: Invalid value: "a b"`, `args.nodeAnnotation: Invalid value: "b c"`}},
 		{name: "all that can be wrong with a server", change: func(args *config.DataLocalityArgs) {
 			args.Servers = []config.DataLocalityServer{{
@@ -66,7 +69,7 @@ func TestValidateDataLocalityArgs(t *testing.T) {
 				args.Servers = append(args.Servers, config.DataLocalityServer{DatasetLabel: "dataset"})
 			}
 		}, want: []string{"args.servers: Too many: 17: must have at most 16 items"}},
-		{name: "no levels", change: func(args *config.DataLocalityArgs) { args.Levels = nil }, want: []string{"args.levels: Required value: 1 to 8 levels"}},
+		{name: "no levels", change: func(args *config.DataLocalityArgs) { args.Levels = []config.DataLocalityLevel{} }, want: []string{"args.levels: Required value: 1 to 8 levels"}},
 		{name: "too many levels", change: func(args *config.DataLocalityArgs) {
 			args.Levels = nil
 			for i := int32(0); i < 9; i++ {
@@ -86,7 +89,9 @@ func TestValidateDataLocalityArgs(t *testing.T) {
 		{name: "a level that is none", change: func(args *config.DataLocalityArgs) { args.RequireWithin = "rack" },
 			want: []string{`args.requireWithin: Unsupported value: "rack": supported values: "` + hostname + `", "` + zone + `"`}},
 		{name: "errors of all fields at once", change: func(args *config.DataLocalityArgs) {
-			*args = config.DataLocalityArgs{RequireWithin: "rack"}
+			*args = config.DataLocalityArgs{
+				DatasetsAnnotation: pointer.String(""), NodeAnnotation: pointer.String(""), Levels: []config.DataLocalityLevel{}, RequireWithin: "rack",
+			}
 		}, want: []string{
 			"args.datasetsAnnotation", "args: Required value", "args.levels: Required value", "args.requireWithin: Unsupported value",
 		}},

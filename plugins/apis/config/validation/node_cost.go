@@ -25,14 +25,14 @@ const (
 // ValidateNodeCostArgs checks that there is a source of prices, that each row of the table has a price and can match a
 // node, and that the labels for the rows and for spot are given.
 func ValidateNodeCostArgs(path *field.Path, args *config.NodeCostArgs) error {
-	errs := validateKey(path.Child("priceAnnotation"), args.PriceAnnotation)
+	errs := validateKey(path.Child("priceAnnotation"), *args.PriceAnnotation)
 	errs = append(errs, validateKey(path.Child("priceLabel"), args.PriceLabel)...)
-	if args.PriceAnnotation == "" && args.PriceLabel == "" && len(args.Prices) == 0 {
+	if *args.PriceAnnotation == "" && args.PriceLabel == "" && len(args.Prices) == 0 {
 		errs = append(errs, field.Required(path, "at least one of priceAnnotation, priceLabel and prices: without them no node has a price"))
 	}
 	errs = append(errs, validatePrices(path.Child("prices"), args.Prices)...)
-	errs = append(errs, validateKey(path.Child("instanceTypeLabel"), args.InstanceTypeLabel)...)
-	errs = append(errs, validateKey(path.Child("zoneLabel"), args.ZoneLabel)...)
+	errs = append(errs, validateKey(path.Child("instanceTypeLabel"), *args.InstanceTypeLabel)...)
+	errs = append(errs, validateKey(path.Child("zoneLabel"), *args.ZoneLabel)...)
 	errs = append(errs, validateKey(path.Child("capacityTypeLabel"), args.CapacityTypeLabel)...)
 	errs = append(errs, validateLabelsOfPrices(path, args)...)
 	errs = append(errs, validateOneOf(path.Child("strategy"), string(args.Strategy),
@@ -104,10 +104,10 @@ func validateLabelsOfPrices(path *field.Path, args *config.NodeCostArgs) field.E
 		capacityType = capacityType || args.Prices[i].CapacityType != ""
 	}
 	var errs field.ErrorList
-	if args.InstanceTypeLabel == "" && instanceType {
+	if *args.InstanceTypeLabel == "" && instanceType {
 		errs = append(errs, field.Required(path.Child("instanceTypeLabel"), "the key of the node label whose values instanceType in prices refers to"))
 	}
-	if args.ZoneLabel == "" && zone {
+	if *args.ZoneLabel == "" && zone {
 		errs = append(errs, field.Required(path.Child("zoneLabel"), "the key of the node label whose values zone in prices refers to"))
 	}
 	if args.CapacityTypeLabel == "" && (capacityType || args.Spot != nil) {

@@ -8,12 +8,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/utils/pointer"
 )
 
 // nodeCost are valid args with a table, as changed.
 func nodeCost(change func(*config.NodeCostArgs)) *config.NodeCostArgs {
 	args := &config.NodeCostArgs{
-		InstanceTypeLabel: "type", ZoneLabel: "zone", CapacityTypeLabel: "capacity", Strategy: config.NodeCostCheapestNode,
+		InstanceTypeLabel: pointer.String("type"), ZoneLabel: pointer.String("zone"), CapacityTypeLabel: "capacity", Strategy: config.NodeCostCheapestNode,
 		Prices: []config.NodeCostPrice{
 			price("small", "a", "spot", "10m"), price("small", "", "spot", "0.012"), price("small", "", "", "30m"), price("", "", "", "0"),
 		},
@@ -82,13 +83,13 @@ func TestValidateNodeCostArgs(t *testing.T) {
 		},
 		{
 			name: "values without their labels", change: func(args *config.NodeCostArgs) {
-				args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel, args.Spot = "", "", "", nil
+				args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel, args.Spot = pointer.String(""), pointer.String(""), "", nil
 			},
 			want: []string{"args.instanceTypeLabel: Required value", "args.zoneLabel: Required value", "args.capacityTypeLabel: Required value: the key of the node label"},
 		},
 		{
 			name: "labels that no row needs", change: func(args *config.NodeCostArgs) {
-				args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel, args.Spot, args.Prices = "", "", "", nil, args.Prices[3:]
+				args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel, args.Spot, args.Prices = pointer.String(""), pointer.String(""), "", nil, args.Prices[3:]
 			},
 		},
 		{
@@ -96,7 +97,9 @@ func TestValidateNodeCostArgs(t *testing.T) {
 			want: []string{"args.capacityTypeLabel: Required value"},
 		},
 		{
-			name: "no prices at all, and an unknown strategy", change: func(args *config.NodeCostArgs) { args.Prices, args.Strategy = nil, "Cheapest" },
+			name: "no prices at all, and an unknown strategy", change: func(args *config.NodeCostArgs) {
+				args.PriceAnnotation, args.Prices, args.Strategy = pointer.String(""), nil, "Cheapest"
+			},
 			want: []string{
 				"args: Required value: at least one of priceAnnotation, priceLabel and prices",
 				`args.strategy: Unsupported value: "Cheapest": supported values: "CheapestNode", "CheapestShare"`,
@@ -104,7 +107,7 @@ func TestValidateNodeCostArgs(t *testing.T) {
 		},
 		{
 			name: "what is no key", change: func(args *config.NodeCostArgs) {
-				args.PriceAnnotation, args.PriceLabel, args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel = "a b", "c d", "e f", "g h", "i j"
+				args.PriceAnnotation, args.PriceLabel, args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel = pointer.String("a b"), "c d", pointer.String("e f"), pointer.String("g h"), "i j"
 				args.Spot.TolerationKey = "k l"
 			},
 			want: []string{

@@ -63,12 +63,12 @@ func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
 		string(config.NodeLoadFallbackRequests), string(config.NodeLoadFallbackNeutral))...)
 	errs = append(errs, validateOneOf(path.Child("filterOnStale"), string(args.FilterOnStale),
 		string(config.NodeLoadFilterOpen), string(config.NodeLoadFilterClosed))...)
-	errs = append(errs, validateRange(path.Child("minFreshNodesPercent"), args.MinFreshNodesPercent, 0, 100)...)
+	errs = append(errs, validateRange(path.Child("minFreshNodesPercent"), *args.MinFreshNodesPercent, 0, 100)...)
 	return append(errs, validateLowerPriorityLoad(path, args)...).ToAggregate()
 }
 
 // validateAges checks the interval of requests and the maximum age of measurements.
-func validateAges(path *field.Path, interval, age metav1.Duration) field.ErrorList {
+func validateAges(path *field.Path, interval, age *metav1.Duration) field.ErrorList {
 	errs := validateDuration(path.Child("refreshInterval"), interval, time.Second, 10*time.Minute)
 	if age.Duration <= interval.Duration || age.Duration > time.Hour {
 		errs = append(errs, field.Invalid(path.Child("maxSampleAge"), age.Duration.String(),
@@ -301,7 +301,7 @@ func validateResources(
 		}
 		errs = append(errs, validateUnique(path.Index(i).Child("name"), resource.Name, seen)...)
 		errs = append(errs, validateResource(path.Index(i), resource, source)...)
-		counts = counts || resource.Weight > 0 || resource.Threshold != nil
+		counts = counts || *resource.Weight > 0 || resource.Threshold != nil
 	}
 	if !counts {
 		errs = append(errs, field.Required(path, "at least one with a weight above 0 or a threshold: without one, measurements have no effect"))
@@ -334,16 +334,16 @@ func validateResource(
 	if resource.Threshold != nil {
 		errs = append(errs, validateRange(path.Child("threshold"), *resource.Threshold, 1, 100)...)
 	}
-	errs = append(errs, validateRange(path.Child("weight"), resource.Weight, 0, 100)...)
+	errs = append(errs, validateRange(path.Child("weight"), *resource.Weight, 0, 100)...)
 	errs = append(errs, validateOneOf(path.Child("strategy"), string(resource.Strategy), string(config.NodeLoadLeastUsed),
 		string(config.NodeLoadTargetUtilization), string(config.NodeLoadRisk))...)
-	errs = append(errs, validateRange(path.Child("target"), resource.Target, 1, 99)...)
+	errs = append(errs, validateRange(path.Child("target"), *resource.Target, 1, 99)...)
 	// Both are written so that NaN fails.
-	if !(resource.Margin >= 0 && resource.Margin <= 10) {
-		errs = append(errs, field.Invalid(path.Child("margin"), resource.Margin, validation.InclusiveRangeError(0, 10)))
+	if margin := *resource.Margin; !(margin >= 0 && margin <= 10) {
+		errs = append(errs, field.Invalid(path.Child("margin"), margin, validation.InclusiveRangeError(0, 10)))
 	}
-	if !(resource.Sensitivity > 0 && resource.Sensitivity <= 10) {
-		errs = append(errs, field.Invalid(path.Child("sensitivity"), resource.Sensitivity, "must be more than 0 and at most 10"))
+	if sensitivity := *resource.Sensitivity; !(sensitivity > 0 && sensitivity <= 10) {
+		errs = append(errs, field.Invalid(path.Child("sensitivity"), sensitivity, "must be more than 0 and at most 10"))
 	}
 	return append(errs, validateEstimator(path.Child("estimator"), &resource.Estimator)...)
 }
@@ -401,7 +401,7 @@ func validateEstimator(path *field.Path, estimator *config.NodeLoadEstimator) fi
 	}
 	errs = append(errs, validateOneOf(path.Child("by"), string(estimator.By), string(config.NodeLoadEstimateRequests),
 		string(config.NodeLoadEstimateLimits))...)
-	errs = append(errs, validateRange(path.Child("factor"), estimator.Factor, 1, 1000)...)
+	errs = append(errs, validateRange(path.Child("factor"), *estimator.Factor, 1, 1000)...)
 	if estimator.Default.Sign() < 0 {
 		errs = append(errs, field.Invalid(path.Child("default"), estimator.Default.String(), "must be at least 0"))
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-func lasting(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
 
 func quantity(text string) *resource.Quantity {
 	q := resource.MustParse(text)
@@ -52,8 +52,8 @@ func fromMetricsServer(change func(args *config.NodeLoadArgs)) *config.NodeLoadA
 // measured is a resource of which no more is given than must be.
 func measured(name string) config.NodeLoadResource {
 	return config.NodeLoadResource{
-		Name: name, Unit: config.NodeLoadRatio, Window: lasting(time.Minute), Weight: 1, Strategy: config.NodeLoadLeastUsed, Target: 40, Margin: 1, Sensitivity: 1,
-		Estimator: config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100},
+		Name: name, Unit: config.NodeLoadRatio, Window: lasting(time.Minute), Weight: pointer.Int32(1), Strategy: config.NodeLoadLeastUsed, Target: pointer.Int32(40), Margin: pointer.Float64(1), Sensitivity: pointer.Float64(1),
+		Estimator: config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100)},
 	}
 }
 
@@ -154,13 +154,13 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			},
 			want: []string{"args.prometheus.timeout: Invalid value", "args.refreshInterval: Invalid value", "args.maxSampleAge: Invalid value"},
 		},
-		{name: "all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = 100 }},
+		{name: "all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(100) }},
 		{
-			name: "more than all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = 101 },
+			name: "more than all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(101) },
 			want: []string{"args.minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive"},
 		},
 		{
-			name: "fewer than none must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = -1 },
+			name: "fewer than none must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(-1) },
 			want: []string{"args.minFreshNodesPercent: Invalid value: -1"},
 		},
 		{name: "the other choices", change: func(args *config.NodeLoadArgs) {
@@ -168,10 +168,10 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 		}},
 		{
 			name: "what there is no choice of", change: func(args *config.NodeLoadArgs) {
-				args.Fallback, args.FilterOnStale, args.NodeMatch.By = "Zero", "open", ""
+				args.Fallback, args.FilterOnStale, args.NodeMatch.By = "Zero", "open", "IP"
 			},
 			want: []string{
-				`args.nodeMatch.by: Unsupported value: "": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
+				`args.nodeMatch.by: Unsupported value: "IP": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
 				`args.fallback: Unsupported value: "Zero": supported values: "Requests", "Neutral"`,
 				`args.filterOnStale: Unsupported value: "open": supported values: "Open", "Closed"`,
 			},
@@ -339,8 +339,8 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 
 		{name: "a label of a few characters", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "_n0" }},
 		{
-			name: "no label", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "" },
-			want: []string{`args.nodeMatch.label: Invalid value: "": must be the name of a label in Prometheus`},
+			name: "a blank label", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = " " },
+			want: []string{`args.nodeMatch.label: Invalid value: " ": must be the name of a label in Prometheus`},
 		},
 		{
 			name: "a label of Kubernetes", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "kubernetes.io/hostname" },
@@ -409,7 +409,7 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			want: []string{"args.resources: Too many: 17: must have at most 16"},
 		},
 		{
-			name: "no resource", change: func(args *config.NodeLoadArgs) { args.Resources = nil },
+			name: "no resource", change: func(args *config.NodeLoadArgs) { args.Resources = []config.NodeLoadResource{} },
 			want: []string{"args.resources: Required value: 1 to 16 resources"},
 		},
 		{name: "all that are known", change: func(args *config.NodeLoadArgs) {
@@ -436,10 +436,10 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 		},
 		{name: "a resource that only has a threshold, and one that is only looked at", change: func(args *config.NodeLoadArgs) {
 			args.Resources = []config.NodeLoadResource{measured("cpu"), measured("memory")}
-			args.Resources[0].Weight, args.Resources[0].Threshold, args.Resources[1].Weight = 0, pointer.Int32(1), 0
+			args.Resources[0].Weight, args.Resources[0].Threshold, args.Resources[1].Weight = pointer.Int32(0), pointer.Int32(1), pointer.Int32(0)
 		}},
 		{
-			name: "nothing counts", change: func(args *config.NodeLoadArgs) { args.Resources[0].Weight = 0 },
+			name: "nothing counts", change: func(args *config.NodeLoadArgs) { args.Resources[0].Weight = pointer.Int32(0) },
 			want: []string{"args.resources: Required value: at least one with a weight above 0 or a threshold"},
 		},
 	}
@@ -459,17 +459,17 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 		want     []string
 	}{
 		{name: "the lowest numbers", change: func(r *config.NodeLoadResource) {
-			r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("1n"), lasting(10*time.Second), pointer.Int32(1), 0, 1
-			r.Margin, r.Sensitivity, r.Estimator.Factor = 0, math.SmallestNonzeroFloat64, 1
+			r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("1n"), lasting(10*time.Second), pointer.Int32(1), pointer.Int32(0), pointer.Int32(1)
+			r.Margin, r.Sensitivity, r.Estimator.Factor = pointer.Float64(0), pointer.Float64(math.SmallestNonzeroFloat64), pointer.Int32(1)
 		}},
 		{name: "the highest numbers", change: func(r *config.NodeLoadResource) {
-			r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("1Ei"), lasting(time.Hour), pointer.Int32(100), 100, 99
-			r.Margin, r.Sensitivity, r.Estimator.Factor, r.Estimator.Default = 10, 10, 1000, *quantity("1Ei")
+			r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("1Ei"), lasting(time.Hour), pointer.Int32(100), pointer.Int32(100), pointer.Int32(99)
+			r.Margin, r.Sensitivity, r.Estimator.Factor, r.Estimator.Default = pointer.Float64(10), pointer.Float64(10), pointer.Int32(1000), quantity("1Ei")
 		}},
 		{
 			name: "numbers that are too low", change: func(r *config.NodeLoadResource) {
-				r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("0"), lasting(10*time.Second-1), pointer.Int32(0), -1, 0
-				r.Margin, r.Sensitivity, r.Estimator.Factor, r.Estimator.Default = -0.01, 0, 0, *quantity("-1m")
+				r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("0"), lasting(10*time.Second-1), pointer.Int32(0), pointer.Int32(-1), pointer.Int32(0)
+				r.Margin, r.Sensitivity, r.Estimator.Factor, r.Estimator.Default = pointer.Float64(-0.01), pointer.Float64(0), pointer.Int32(0), quantity("-1m")
 			},
 			want: []string{
 				`.capacity: Invalid value: "0": must be more than 0`, `.window: Invalid value: "9.999999999s": must be between 10s and 1h0m0s, inclusive`,
@@ -481,8 +481,8 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 		},
 		{
 			name: "numbers that are too high", change: func(r *config.NodeLoadResource) {
-				r.Window, r.Threshold, r.Weight, r.Target = lasting(time.Hour+1), pointer.Int32(101), 101, 100
-				r.Margin, r.Sensitivity, r.Estimator.Factor = 10.01, 10.01, 1001
+				r.Window, r.Threshold, r.Weight, r.Target = lasting(time.Hour+1), pointer.Int32(101), pointer.Int32(101), pointer.Int32(100)
+				r.Margin, r.Sensitivity, r.Estimator.Factor = pointer.Float64(10.01), pointer.Float64(10.01), pointer.Int32(1001)
 			},
 			want: []string{
 				".window: Invalid value", ".threshold: Invalid value: 101", ".weight: Invalid value: 101", ".target: Invalid value: 100", ".margin: Invalid value: 10.01",
@@ -490,14 +490,16 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 			},
 		},
 		{
-			name: "not numbers", change: func(r *config.NodeLoadResource) { r.Margin, r.Sensitivity = math.NaN(), math.NaN() },
+			name: "not numbers", change: func(r *config.NodeLoadResource) {
+				r.Margin, r.Sensitivity = pointer.Float64(math.NaN()), pointer.Float64(math.NaN())
+			},
 			want: []string{".margin: Invalid value: NaN", ".sensitivity: Invalid value: NaN"},
 		},
 		{
-			name: "what there is no choice of", change: func(r *config.NodeLoadResource) { r.Unit, r.Strategy, r.Estimator.By = "ratio", "", "Limit" },
+			name: "what there is no choice of", change: func(r *config.NodeLoadResource) { r.Unit, r.Strategy, r.Estimator.By = "ratio", "Least", "Limit" },
 			want: []string{
 				`.unit: Unsupported value: "ratio": supported values: "Ratio", "Percent", "Absolute"`,
-				`.strategy: Unsupported value: "": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
+				`.strategy: Unsupported value: "Least": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
 				`.estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
 			},
 		},

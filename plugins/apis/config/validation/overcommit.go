@@ -34,11 +34,11 @@ func ValidateOvercommitArgs(path *field.Path, args *config.OvercommitArgs) error
 	}
 	errs = append(errs, validateDuration(path.Child("horizon"), args.Horizon, 30*time.Minute, longest)...)
 	// Written so that NaN fails.
-	if !(args.Sigmas >= 0 && args.Sigmas <= 10) {
-		errs = append(errs, field.Invalid(path.Child("sigmas"), args.Sigmas, validation.InclusiveRangeError(0, 10)))
+	if sigmas := *args.Sigmas; !(sigmas >= 0 && sigmas <= 10) {
+		errs = append(errs, field.Invalid(path.Child("sigmas"), sigmas, validation.InclusiveRangeError(0, 10)))
 	}
-	errs = append(errs, validateRange(path.Child("percentile"), args.Percentile, 50, 100)...)
-	return append(errs, validateRange(path.Child("headroomPercent"), args.HeadroomPercent, 0, 90)...).ToAggregate()
+	errs = append(errs, validateRange(path.Child("percentile"), *args.Percentile, 50, 100)...)
+	return append(errs, validateRange(path.Child("headroomPercent"), *args.HeadroomPercent, 0, 90)...).ToAggregate()
 }
 
 func validateOvercommitQueries(path *field.Path, args *config.OvercommitArgs) field.ErrorList {

@@ -7,21 +7,20 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/utils/pointer"
 )
 
 func TestValidateOvercommitArgs(t *testing.T) {
-	lasting := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
 	valid := func() *config.OvercommitArgs {
 		return &config.OvercommitArgs{
 			Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"http://prometheus:9090"}, Timeout: lasting(time.Second)},
 			RefreshInterval: lasting(30 * time.Second), MaxSampleAge: lasting(time.Minute), NodeMatch: config.NodeLoadNodeMatch{Label: "node", By: config.NodeLoadMatchName},
-			Horizon: lasting(30 * time.Minute), Predictor: config.OvercommitMaximum, Percentile: 50,
+			Horizon: lasting(30 * time.Minute), Predictor: config.OvercommitMaximum, Percentile: pointer.Int32(50),
 		}
 	}
 	for name, test := range map[string]struct {
@@ -30,7 +29,7 @@ func TestValidateOvercommitArgs(t *testing.T) {
 	}{
 		"the smallest values": {func(*config.OvercommitArgs) {}, nil},
 		"the largest values": {func(args *config.OvercommitArgs) {
-			args.Horizon, args.Sigmas, args.Percentile, args.HeadroomPercent = lasting(2*time.Hour), 10, 100, 90
+			args.Horizon, args.Sigmas, args.Percentile, args.HeadroomPercent = lasting(2*time.Hour), pointer.Float64(10), pointer.Int32(100), pointer.Int32(90)
 		}, nil},
 		"a longer horizon": {func(args *config.OvercommitArgs) { args.Horizon = lasting(3 * time.Hour) }, []string{"args.horizon: Invalid value"}},
 		"a longer horizon with queries": {func(args *config.OvercommitArgs) {
@@ -39,7 +38,8 @@ func TestValidateOvercommitArgs(t *testing.T) {
 		}, nil},
 		"everything wrong": {func(args *config.OvercommitArgs) {
 			*args = config.OvercommitArgs{
-				Predictor: "Best", Horizon: lasting(time.Minute), Sigmas: math.NaN(), Percentile: 49, HeadroomPercent: 91, MaxSampleAge: lasting(2 * time.Hour),
+				Prometheus: config.NodeLoadPrometheus{Timeout: lasting(0)}, RefreshInterval: lasting(0), NodeMatch: config.NodeLoadNodeMatch{Label: " ", By: "IP"},
+				Predictor: "Best", Horizon: lasting(time.Minute), Sigmas: pointer.Float64(math.NaN()), Percentile: pointer.Int32(49), HeadroomPercent: pointer.Int32(91), MaxSampleAge: lasting(2 * time.Hour),
 			}
 		}, []string{
 			`args.predictor: Unsupported value: "Best"`, "args.prometheus.endpoints: Required value", "args.prometheus.timeout: Invalid value",

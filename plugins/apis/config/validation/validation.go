@@ -55,7 +55,7 @@ func ArgsPath(plugin string) *field.Path {
 
 // ValidateMyScorePluginArgs checks that nodeLabel is a label key and that there are 1 to 100 different label values.
 func ValidateMyScorePluginArgs(path *field.Path, args *config.MyScorePluginArgs) error {
-	errs := metav1validation.ValidateLabelName(args.NodeLabel, path.Child("nodeLabel"))
+	errs := metav1validation.ValidateLabelName(*args.NodeLabel, path.Child("nodeLabel"))
 	valuesPath := path.Child("preferredValues")
 	errs = append(errs, validateLength(valuesPath, len(args.PreferredValues), maxPreferredValues, "label values")...)
 	seen := sets.NewString()
@@ -72,8 +72,8 @@ func ValidateMyScorePluginArgs(path *field.Path, args *config.MyScorePluginArgs)
 func ValidateExtensionPointLoggerArgs(path *field.Path, args *config.ExtensionPointLoggerArgs) error {
 	var errs field.ErrorList
 	// The negated condition refuses NaN too.
-	if !(args.SampleRate > 0 && args.SampleRate <= 1) {
-		errs = append(errs, field.Invalid(path.Child("sampleRate"), args.SampleRate, "must be more than 0 and at most 1"))
+	if rate := *args.SampleRate; !(rate > 0 && rate <= 1) {
+		errs = append(errs, field.Invalid(path.Child("sampleRate"), rate, "must be more than 0 and at most 1"))
 	}
 	errs = append(errs, validateNamespaces(path.Child("namespaces"), args.Namespaces)...)
 	return errs.ToAggregate()
@@ -110,7 +110,7 @@ func ValidateRunningImageLocalityArgs(path *field.Path, args *config.RunningImag
 		errs = append(errs, field.NotSupported(path.Child("count"), args.Count, []string{string(config.CountImages), string(config.CountContainers)}))
 	}
 	errs = append(errs, validateRange(path.Child("sizeWeight"), args.SizeWeight, 0, 100)...)
-	errs = append(errs, validateRange(path.Child("spreadWeight"), args.SpreadWeight, 0, 100)...)
+	errs = append(errs, validateRange(path.Child("spreadWeight"), *args.SpreadWeight, 0, 100)...)
 	return errs.ToAggregate()
 }
 
@@ -127,7 +127,7 @@ func ValidateChaosArgs(path *field.Path, args *config.ChaosArgs) error {
 		}
 	}
 	errs = append(errs, validateRange(path.Child("rejectPercent"), args.RejectPercent, 0, 100)...)
-	errs = append(errs, validateRange(path.Child("maxConsecutiveRejections"), args.MaxConsecutiveRejections, 1, 100)...)
+	errs = append(errs, validateRange(path.Child("maxConsecutiveRejections"), *args.MaxConsecutiveRejections, 1, 100)...)
 	errs = append(errs, validateRange(path.Child("randomBindPercent"), args.RandomBindPercent, 0, 100)...)
 	return errs.ToAggregate()
 }
@@ -139,7 +139,7 @@ func validateRange(path *field.Path, value, min, max int32) field.ErrorList {
 	return nil
 }
 
-func validateDuration(path *field.Path, value metav1.Duration, min, max time.Duration) field.ErrorList {
+func validateDuration(path *field.Path, value *metav1.Duration, min, max time.Duration) field.ErrorList {
 	if value.Duration < min || value.Duration > max {
 		return field.ErrorList{field.Invalid(path, value.Duration.String(), fmt.Sprintf("must be between %s and %s, inclusive", min, max))}
 	}

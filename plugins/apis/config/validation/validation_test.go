@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/utils/pointer"
 )
 
 func values(count int) []string {
@@ -25,9 +27,10 @@ func values(count int) []string {
 	return values
 }
 
-// validate calls the validator of a plugin as the scheduler does.
+// validate sets the defaults of args that are not given, and calls the validator of a plugin, as the scheduler does.
 func validate(t *testing.T, plugin string, args runtime.Object) error {
 	t.Helper()
+	scheme.Scheme.Default(args)
 	function := reflect.ValueOf(Functions()[plugin])
 	result := function.Call([]reflect.Value{reflect.ValueOf(field.NewPath("args")), reflect.ValueOf(args)})[0].Interface()
 	if result == nil {
@@ -84,36 +87,36 @@ func TestValidate(t *testing.T) {
 		// want is the beginning of each error, in order; none means that the args are valid.
 		want []string
 	}{
-		{plugin: "MyScorePlugin", name: "a key with a prefix", args: &config.MyScorePluginArgs{NodeLabel: "example.com/disk", PreferredValues: values(1)}},
-		{plugin: "MyScorePlugin", name: "as many values as there are scores", args: &config.MyScorePluginArgs{NodeLabel: "disk", PreferredValues: values(100)}},
+		{plugin: "MyScorePlugin", name: "a key with a prefix", args: &config.MyScorePluginArgs{NodeLabel: pointer.String("example.com/disk"), PreferredValues: values(1)}},
+		{plugin: "MyScorePlugin", name: "as many values as there are scores", args: &config.MyScorePluginArgs{NodeLabel: pointer.String("disk"), PreferredValues: values(100)}},
 		{
 			plugin: "MyScorePlugin", name: "one value more",
-			args: &config.MyScorePluginArgs{NodeLabel: "disk", PreferredValues: values(101)},
+			args: &config.MyScorePluginArgs{NodeLabel: pointer.String("disk"), PreferredValues: values(101)},
 			want: []string{"args.preferredValues: Too many: 101: must have at most 100"},
 		},
 		{
-			plugin: "MyScorePlugin", name: "nothing given", args: &config.MyScorePluginArgs{},
+			plugin: "MyScorePlugin", name: "nothing", args: &config.MyScorePluginArgs{NodeLabel: pointer.String(""), PreferredValues: []string{}},
 			want: []string{`args.nodeLabel: Invalid value: ""`, `args.nodeLabel: Invalid value: ""`, "args.preferredValues: Required value: 1 to 100"},
 		},
 		{
 			plugin: "MyScorePlugin", name: "neither a key nor a value, and a value twice",
-			args: &config.MyScorePluginArgs{NodeLabel: "a b", PreferredValues: []string{"x", "y z", "x"}},
+			args: &config.MyScorePluginArgs{NodeLabel: pointer.String("a b"), PreferredValues: []string{"x", "y z", "x"}},
 			want: []string{"args.nodeLabel: Invalid value", "args.preferredValues[1]: Invalid value", `args.preferredValues[2]: Duplicate value: "x"`},
 		},
 
-		{plugin: "ExtensionPointLogger", name: "everything", args: &config.ExtensionPointLoggerArgs{SampleRate: 1}},
-		{plugin: "ExtensionPointLogger", name: "one pod in ten thousand", args: &config.ExtensionPointLoggerArgs{SampleRate: 0.0001, Namespaces: []string{"a", "b"}}},
+		{plugin: "ExtensionPointLogger", name: "everything", args: &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1)}},
+		{plugin: "ExtensionPointLogger", name: "one pod in ten thousand", args: &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(0.0001), Namespaces: []string{"a", "b"}}},
 		{
-			plugin: "ExtensionPointLogger", name: "no pod at all", args: &config.ExtensionPointLoggerArgs{},
+			plugin: "ExtensionPointLogger", name: "no pod at all", args: &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(0)},
 			want: []string{"args.sampleRate: Invalid value: 0: must be more than 0 and at most 1"},
 		},
 		{
-			plugin: "ExtensionPointLogger", name: "not a number", args: &config.ExtensionPointLoggerArgs{SampleRate: math.NaN()},
+			plugin: "ExtensionPointLogger", name: "not a number", args: &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(math.NaN())},
 			want: []string{"args.sampleRate: Invalid value: NaN: must be more than 0 and at most 1"},
 		},
 		{
 			plugin: "ExtensionPointLogger", name: "a percentage, a pattern, and a namespace twice",
-			args: &config.ExtensionPointLoggerArgs{SampleRate: 1.01, Namespaces: []string{"a", "b*", "a"}},
+			args: &config.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(1.01), Namespaces: []string{"a", "b*", "a"}},
 			want: []string{"args.sampleRate: Invalid value: 1.01", `args.namespaces[1]: Invalid value: "b*"`, `args.namespaces[2]: Duplicate value: "a"`},
 		},
 
@@ -132,8 +135,8 @@ func TestValidate(t *testing.T) {
 			want: []string{"args.rules: Too many: 101: must have at most 100"},
 		},
 		{
-			plugin: "PodFilter", name: "no rules, no action", args: &config.PodFilterArgs{},
-			want: []string{"args.rules: Required value: 1 to 100 rules", `args.defaultAction: Unsupported value: "": supported values: "Allow", "Deny"`},
+			plugin: "PodFilter", name: "no rules, a wrong action", args: &config.PodFilterArgs{DefaultAction: "allow"},
+			want: []string{"args.rules: Required value: 1 to 100 rules", `args.defaultAction: Unsupported value: "allow": supported values: "Allow", "Deny"`},
 		},
 		{
 			plugin: "PodFilter", name: "everything wrong in one rule, and its name twice",
@@ -226,9 +229,9 @@ func TestValidate(t *testing.T) {
 
 		{plugin: "NodeLoad", name: "a server and a resource", args: nodeLoad(nil)},
 
-		{plugin: "RunningImageLocality", name: "all of both weights", args: &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 100, SpreadWeight: 100}},
+		{plugin: "RunningImageLocality", name: "all of both weights", args: &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 100, SpreadWeight: pointer.Int32(100)}},
 		{
-			plugin: "RunningImageLocality", name: "everything wrong", args: &config.RunningImageLocalityArgs{Count: "Pods", SizeWeight: -1, SpreadWeight: 101},
+			plugin: "RunningImageLocality", name: "everything wrong", args: &config.RunningImageLocalityArgs{Count: "Pods", SizeWeight: -1, SpreadWeight: pointer.Int32(101)},
 			want: []string{
 				`args.count: Unsupported value: "Pods": supported values: "Images", "Containers"`,
 				"args.sizeWeight: Invalid value: -1: must be between 0 and 100, inclusive", "args.spreadWeight: Invalid value: 101: must be between 0 and 100, inclusive",
@@ -237,16 +240,16 @@ func TestValidate(t *testing.T) {
 
 		{
 			plugin: "Chaos", name: "all at the upper end",
-			args: &config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 100, RandomBindPercent: 100},
+			args: &config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: pointer.Int32(100), RandomBindPercent: 100},
 		},
 		{
-			plugin: "Chaos", name: "no namespaces", args: &config.ChaosArgs{MaxConsecutiveRejections: 1},
+			plugin: "Chaos", name: "no namespaces", args: &config.ChaosArgs{MaxConsecutiveRejections: pointer.Int32(1)},
 			want: []string{"args.namespaces: Required value: the names of the namespaces"},
 		},
 		{
 			plugin: "Chaos", name: "everything wrong",
 			args: &config.ChaosArgs{
-				Namespaces: []string{"kube-system", "test-*"}, RejectPercent: 101, MaxConsecutiveRejections: 0,
+				Namespaces: []string{"kube-system", "test-*"}, RejectPercent: 101, MaxConsecutiveRejections: pointer.Int32(0),
 				RandomBindPercent: -1,
 			},
 			want: []string{
@@ -257,13 +260,13 @@ func TestValidate(t *testing.T) {
 			},
 		},
 		// More of it is in coscheduling_test.go.
-		{plugin: "Coscheduling", name: "the shortest timeout", args: &config.CoschedulingArgs{AttemptTimeout: metav1.Duration{Duration: time.Millisecond}}},
+		{plugin: "Coscheduling", name: "the shortest timeout", args: &config.CoschedulingArgs{AttemptTimeout: &metav1.Duration{Duration: time.Millisecond}}},
 		// More of it is in overcommit_test.go.
 		{plugin: "Overcommit", name: "without measurements", args: &config.OvercommitArgs{
-			Predictor: config.OvercommitRequests, Horizon: metav1.Duration{Duration: time.Hour}, Percentile: 95,
+			Predictor: config.OvercommitRequests, Horizon: &metav1.Duration{Duration: time.Hour}, Percentile: pointer.Int32(95),
 		}},
 		{
-			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{PodSelector: &metav1.LabelSelector{}},
+			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{PodSelector: &metav1.LabelSelector{}, Levels: []config.WorkloadTopologyLevel{}},
 			want: []string{"args.groupBy: Required value: 1 to 8 keys of labels", "args.levels: Required value: 1 to 8 levels"},
 		},
 	}

@@ -81,7 +81,7 @@ func validateGroups(path *field.Path, args *config.WorkloadTopologyArgs) field.E
 func validateEdge(path *field.Path, edge *config.WorkloadTopologyEdge) field.ErrorList {
 	errs := validateSelector(edge.From, path.Child("from"))
 	errs = append(errs, validateSelector(edge.To, path.Child("to"))...)
-	errs = append(errs, validateRange(path.Child("weight"), edge.Weight, 1, 100)...)
+	errs = append(errs, validateRange(path.Child("weight"), *edge.Weight, 1, 100)...)
 	if edge.Scope != "Group" {
 		errs = append(errs, validateRemoved(path.Child("scope"), edge.Scope,
 			"edges connect pods of a group; for pods of other groups, write podAffinity into the pods' templates")...)

@@ -16,7 +16,7 @@ func TestValidateWorkloadTopologyArgs(t *testing.T) {
 		return &config.WorkloadTopologyArgs{
 			GroupBy: []string{"app"}, PodSelector: jobs,
 			Levels: []config.WorkloadTopologyLevel{{TopologyKey: "host", Cost: 0}, {TopologyKey: "rack", Cost: 1}, {TopologyKey: "zone", Cost: 99}},
-			Edges:  []config.WorkloadTopologyEdge{{Weight: 1}},
+			Edges:  []config.WorkloadTopologyEdge{{Weight: pointer.Int32(1)}},
 		}
 	}
 	tests := []struct {
@@ -29,7 +29,7 @@ func TestValidateWorkloadTopologyArgs(t *testing.T) {
 		{name: "all that may be", change: func(args *config.WorkloadTopologyArgs) {
 			args.MaxPerNode, args.SpreadWeight, args.AvoidAbove = pointer.Int32(1000), 100, pointer.Int32(100)
 			args.Namespaces, args.PodSelector = []string{"streaming-*"}, nil
-			args.Edges = append(args.Edges, config.WorkloadTopologyEdge{From: jobs, To: jobs, Weight: 100, Scope: "Group"}, args.Edges[0], args.Edges[0])
+			args.Edges = append(args.Edges, config.WorkloadTopologyEdge{From: jobs, To: jobs, Weight: pointer.Int32(100), Scope: "Group"}, args.Edges[0], args.Edges[0])
 		}},
 		{
 			name: "keys that are none, twice, or too many",
@@ -84,7 +84,7 @@ func TestValidateWorkloadTopologyArgs(t *testing.T) {
 			name: "edges",
 			change: func(args *config.WorkloadTopologyArgs) {
 				args.Edges = []config.WorkloadTopologyEdge{
-					{Weight: 101}, {}, {From: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}, Weight: 1},
+					{Weight: pointer.Int32(101)}, {Weight: pointer.Int32(0)}, {From: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}, Weight: pointer.Int32(1)},
 				}
 			},
 			want: []string{

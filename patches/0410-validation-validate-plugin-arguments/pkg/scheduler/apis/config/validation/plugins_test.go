@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/v1beta3"
 	pluginconfig "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	pluginvalidation "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/utils/pointer"
 )
 
 // TestValidatePluginArgsReportsAllErrors sets invalid args for several plugins.
@@ -20,10 +21,10 @@ func TestValidatePluginArgsReportsAllErrors(t *testing.T) {
 	profile := &config.KubeSchedulerProfile{
 		SchedulerName: "a",
 		PluginConfig: []config.PluginConfig{
-			{Name: "ExtensionPointLogger", Args: &pluginconfig.ExtensionPointLoggerArgs{SampleRate: 2}},
+			{Name: "ExtensionPointLogger", Args: &pluginconfig.ExtensionPointLoggerArgs{SampleRate: pointer.Float64(2)}},
 			{Name: "InterPodAffinity", Args: &config.InterPodAffinityArgs{HardPodAffinityWeight: -1}},
 			{Name: "RandScore", Args: &pluginconfig.RandScoreArgs{}},
-			{Name: "RunningImageLocality", Args: &pluginconfig.RunningImageLocalityArgs{Count: pluginconfig.CountImages, SizeWeight: 101, SpreadWeight: -1}},
+			{Name: "RunningImageLocality", Args: &pluginconfig.RunningImageLocalityArgs{Count: pluginconfig.CountImages, SizeWeight: 101, SpreadWeight: pointer.Int32(-1)}},
 		},
 	}
 	err := utilerrors.Flatten(utilerrors.NewAggregate(validatePluginConfig(field.NewPath("profiles").Index(3), v1beta3.SchemeGroupVersion.String(), profile)))
