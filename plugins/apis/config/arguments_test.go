@@ -23,8 +23,8 @@ import (
 // field. Zeros that are given are not defaults, if the default is another value.
 var kinds = map[string]struct{ defaults, given string }{
 	"Chaos": {
-		"{seed: 0, dryRun: false, rejectPercent: 0, maxConsecutiveRejections: 3, randomScore: false, maxPermitDelay: 0s, randomBindPercent: 0}",
-		"{namespaces: [test], seed: -1, dryRun: true, rejectPercent: 1, maxConsecutiveRejections: 0, randomScore: true, maxPermitDelay: 1s, randomBindPercent: 3}",
+		"{seed: 0, rejectPercent: 0, maxConsecutiveRejections: 3, randomScore: false, randomBindPercent: 0}",
+		"{namespaces: [test], seed: -1, rejectPercent: 1, maxConsecutiveRejections: 0, randomScore: true, randomBindPercent: 3}",
 	},
 	"Coscheduling": {
 		"{permitWaitingTimeSeconds: 60, attemptTimeout: 1s, reservation: 0s, giveUpHalfGangsAfter: 0s}",

@@ -17,6 +17,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
@@ -33,9 +34,10 @@ func Handle(t testing.TB, profile string, options ...frameworkruntime.Option) fr
 	return handle
 }
 
-// New makes a plugin for a profile, as the scheduler does, with the given nodes.
+// New makes a plugin for a profile as the scheduler does, with defaults for arguments that are not set.
 func New(t testing.TB, factory frameworkruntime.PluginFactory, profile string, args runtime.Object, lister framework.SharedLister) framework.Plugin {
 	t.Helper()
+	scheme.Scheme.Default(args)
 	plugin, err := factory(args, Handle(t, profile, frameworkruntime.WithSnapshotSharedLister(lister)))
 	if err != nil {
 		t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes/fake"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
@@ -66,6 +67,7 @@ func NewProfile(t testing.TB, o Options) *Profile {
 	factory := informers.NewSharedInformerFactory(p.Client, 0)
 	registry := frameworkruntime.Registry{
 		o.Plugin: func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
+			scheme.Scheme.Default(args)
 			p.Plugin, err = o.New(args, handle)
 			return p.Plugin, err
 		},
