@@ -18,7 +18,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -26,6 +25,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -95,15 +95,8 @@ func newStockScheduler(
 		t.Fatal(err)
 	}
 	// Handlers run after the informers' caches know.
-	await(t, "the scheduler knows the nodes", func() bool { return s.SchedulerCache.NodeCount() == len(nodes.Items) })
+	plugintest.WaitFor(t, "the scheduler knows the nodes", func() bool { return s.SchedulerCache.NodeCount() == len(nodes.Items) })
 	return s
-}
-
-func await(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	if err := wait.PollImmediate(time.Millisecond, long, func() (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 // decide makes one decision without binding.
@@ -262,7 +255,7 @@ func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extend
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()
 	f := newFixture(t, byDiskType, generous, append(objects([]*corev1.Node{bare, ssd}, pods...), incoming)...)
 	s := newStockScheduler(t, f.client, stock, extenderConfig(url, append(change, impatient)...))
-	await(t, "the scheduler knows the pods", func() bool {
+	plugintest.WaitFor(t, "the scheduler knows the pods", func() bool {
 		count, err := s.SchedulerCache.PodCount()
 		return err == nil && count == len(pods)
 	})
