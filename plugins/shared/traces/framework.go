@@ -5,6 +5,7 @@ package traces
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,7 +25,7 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state *framework.Cy
 	status := f.Framework.RunPreFilterPlugins(stepCtx, state, pod)
 	step.End(status)
 	if status.IsSuccess() {
-		step.filter(ctx)
+		f.Tracer.filter(ctx, pod.UID)
 	}
 	return status
 }
@@ -104,7 +105,8 @@ func (f *Framework) RunPostBindPlugins(ctx context.Context, state *framework.Cyc
 
 // Extender makes the spans of requests to an extender.
 func (t *Tracer) Extender(extender framework.Extender) framework.Extender {
-	return &tracedExtender{extender, t, trace.WithAttributes(extenderKey.String(extendernodes.WithoutCredentials(extender.Name())))}
+	name := extendernodes.WithoutCredentials(extender.Name())
+	return &tracedExtender{extender, t, trace.WithAttributes(attribute.String("scheduler.extender", name))}
 }
 
 type tracedExtender struct {
@@ -113,7 +115,7 @@ type tracedExtender struct {
 	url    trace.SpanOption
 }
 
-func (e *tracedExtender) step(pod types.UID, verb string) *Step {
+func (e *tracedExtender) step(pod types.UID, verb string) Step {
 	_, step := e.tracer.Step(context.Background(), pod, "Extender "+verb, e.url, trace.WithSpanKind(trace.SpanKindClient))
 	return step
 }
