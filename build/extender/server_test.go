@@ -131,7 +131,7 @@ func TestPluginThatFails(t *testing.T) {
 		if err == nil || err.Error() != `running "Broken" filter plugin: 100% broken` {
 			t.Errorf("filter: %v, want the plugin's reason", err)
 		}
-		if text := checkFailure(t, panicking, "filter", args(mode, nodes...), 0); !strings.Contains(text, "panicked: out of order") {
+		if text := checkFailure(t, panicking, "filter", args(mode, nodes...), http.StatusOK); !strings.Contains(text, "panicked: out of order") {
 			t.Errorf("filter: %q", text)
 		}
 		for i, want := range []string{1: "panicked: a score", 2: "panicked: all scores", 3: "the score -2", 4: "Labelled"} {
