@@ -57,8 +57,9 @@ func newDecider(profile *Profile, with connections) (*Decider, error) {
 	created, registry := map[string]framework.Plugin{}, frameworkruntime.Registry{}
 	for name, factory := range profile.registry {
 		registry[name] = func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
-			plugin, err = factory(args, handle)
-			created[name] = plugin
+			if plugin, err = factory(args, handle); err == nil {
+				created[plugin.Name()] = plugin
+			}
 			return plugin, err
 		}
 	}
