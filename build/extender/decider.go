@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"slices"
 
@@ -94,7 +95,9 @@ func newDecider(profile *Profile, with connections) (*Decider, error) {
 }
 
 // errNotSynced is the error of a request that comes too early.
-var errNotSynced = errors.New("the caches of nodes and pods have not synced yet; next: try again in a moment")
+var errNotSynced = refused{
+	errors.New("the caches of nodes and pods have not synced yet; next: try again in a moment"), http.StatusServiceUnavailable,
+}
 
 // Ready returns nil if requests can be answered.
 func (d *Decider) Ready() error {
