@@ -79,8 +79,6 @@ func TestValidateDataLocalityArgs(t *testing.T) {
 		{name: "levels that do not fall", change: func(args *config.DataLocalityArgs) {
 			args.Levels = dataLevels(config.DataLocalityLevel{TopologyKey: hostname, Percent: 50}, config.DataLocalityLevel{TopologyKey: zone, Percent: 50})
 		}, want: []string{"args.levels[1].percent: Invalid value: 50: must be less than 50"}},
-		{name: "a level that counts more than all", change: func(args *config.DataLocalityArgs) { args.Levels[0].Percent = 101 },
-			want: []string{"args.levels[0].percent: Invalid value: 101: must be between 0 and 100, inclusive"}},
 		{name: "a level that counts less than nothing", change: func(args *config.DataLocalityArgs) { args.Levels[1].Percent = -1 },
 			want: []string{"args.levels[1].percent: Invalid value: -1: must be between 0 and 100, inclusive"}},
 		{name: "a level twice, and one without a key", change: func(args *config.DataLocalityArgs) {

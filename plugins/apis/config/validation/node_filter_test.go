@@ -30,7 +30,6 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 		rule config.NodeFilterRule
 		want []string
 	}{
-		{name: "the least weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: 1}},
 		{name: "the most weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: 100}},
 		{
 			name: "no weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes},
@@ -39,10 +38,6 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 		{
 			name: "too much weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: 101},
 			want: []string{"args.rules[0].weight: Invalid value: 101: must be between 1 and 100, inclusive"},
-		},
-		{
-			name: "less than no weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: -1},
-			want: []string{"args.rules[0].weight: Invalid value: -1"},
 		},
 		{
 			name: "what others have", rule: config.NodeFilterRule{
@@ -55,7 +50,6 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 			},
 		},
 		{name: "at most nothing", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(0)}},
-		{name: "at least all", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(100)}},
 		{
 			name: "exactly half", rule: config.NodeFilterRule{
 				Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(50), MaxPercent: pointer.Int32(50),
@@ -64,10 +58,6 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 		{
 			name: "a share that rejects nodes",
 			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: v1.DoNotSchedule},
-		},
-		{
-			name: "a share that pulls",
-			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: v1.ScheduleAnyway},
 		},
 		{
 			name: "a share with another effect",

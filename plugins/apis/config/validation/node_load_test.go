@@ -135,8 +135,10 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			name: "a time without a query for pods", change: func(args *config.NodeLoadArgs) { args.Resources[0].PodTimestampQuery = "time" },
 			want: []string{"args.resources[0].podQuery: Required value: podTimestampQuery refers to it"},
 		},
-		{name: "the longest times", change: func(args *config.NodeLoadArgs) {
+		{name: "the longest times and the other choices", change: func(args *config.NodeLoadArgs) {
 			args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(time.Minute), lasting(10*time.Minute), lasting(time.Hour)
+			args.MinFreshNodesPercent, args.Fallback, args.FilterOnStale = pointer.Int32(100), config.NodeLoadFallbackNeutral, config.NodeLoadFilterClosed
+			args.NodeMatch = config.NodeLoadNodeMatch{Label: "_n0", By: config.NodeLoadMatchAuto}
 		}},
 		{
 			name: "times that are too short", change: func(args *config.NodeLoadArgs) {
@@ -154,18 +156,10 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			},
 			want: []string{"args.prometheus.timeout: Invalid value", "args.refreshInterval: Invalid value", "args.maxSampleAge: Invalid value"},
 		},
-		{name: "all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(100) }},
 		{
 			name: "more than all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(101) },
 			want: []string{"args.minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive"},
 		},
-		{
-			name: "fewer than none must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(-1) },
-			want: []string{"args.minFreshNodesPercent: Invalid value: -1"},
-		},
-		{name: "the other choices", change: func(args *config.NodeLoadArgs) {
-			args.Fallback, args.FilterOnStale = config.NodeLoadFallbackNeutral, config.NodeLoadFilterClosed
-		}},
 		{
 			name: "what there is no choice of", change: func(args *config.NodeLoadArgs) {
 				args.Fallback, args.FilterOnStale, args.NodeMatch.By = "Zero", "open", "IP"
@@ -337,14 +331,9 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			},
 		},
 
-		{name: "a label of a few characters", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "_n0" }},
 		{
 			name: "a blank label", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = " " },
 			want: []string{`args.nodeMatch.label: Invalid value: " ": must be the name of a label in Prometheus`},
-		},
-		{
-			name: "a label of Kubernetes", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "kubernetes.io/hostname" },
-			want: []string{"args.nodeMatch.label: Invalid value: "},
 		},
 		{
 			name: "a label that begins with a digit", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "0n" },
@@ -359,7 +348,6 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			want: []string{`args.nodeMatch.label: Invalid value: "__name__": must be a label that distinguishes nodes`},
 		},
 
-		{name: "any way to look a node up", change: func(args *config.NodeLoadArgs) { args.NodeMatch.By = config.NodeLoadMatchAuto }},
 		{name: "a resource with a match of its own", change: func(args *config.NodeLoadArgs) {
 			args.Resources[0].NodeMatch = &config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchHostname}
 		}},
@@ -503,7 +491,6 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 				`.estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
 			},
 		},
-		{name: "filled up to the target", change: func(r *config.NodeLoadResource) { r.Strategy = config.NodeLoadTargetUtilization }},
 		{name: "Risk by the built-in queries", change: func(r *config.NodeLoadResource) { r.Strategy = config.NodeLoadRisk }},
 		{
 			name: "another unit than the built-in query's", change: func(r *config.NodeLoadResource) { r.Unit = config.NodeLoadPercent },
@@ -514,17 +501,8 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 			want: []string{".query: Required value: timestampQuery and deviationQuery refer to it"},
 		},
 		{
-			name: "the deviation of a query that is not given", change: func(r *config.NodeLoadResource) { r.DeviationQuery = "deviation" },
-			want: []string{".query: Required value: timestampQuery and deviationQuery refer to it"},
-		},
-		{
 			name: "a resource that is not known", resource: func() config.NodeLoadResource { return measured("diskio") },
 			want: []string{".query: Required value: only cpu, diskIO, gpu, memory, network have built-in ones"},
-		},
-		{
-			name: "an unknown one in another unit", resource: func() config.NodeLoadResource { return measured("power") },
-			change: func(r *config.NodeLoadResource) { r.Unit = config.NodeLoadAbsolute },
-			want:   []string{".query: Required value: only cpu"},
 		},
 		{name: "queries of its own, in any unit", resource: func() config.NodeLoadResource { return asked("cpu") }, change: func(r *config.NodeLoadResource) {
 			r.Unit = config.NodeLoadAbsolute
@@ -552,7 +530,6 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 		{name: "huge pages and an annotation", change: func(r *config.NodeLoadResource) {
 			r.Estimator.Resource, r.Estimator.Annotation = "hugepages-2Mi", "Example.com/use"
 		}},
-		{name: "ephemeral storage", change: func(r *config.NodeLoadResource) { r.Estimator.Resource = "ephemeral-storage" }},
 		{name: "a device", change: func(r *config.NodeLoadResource) { r.Estimator.Resource = "nvidia.com/gpu" }},
 		{
 			name: "resources that no pod asks for", change: func(r *config.NodeLoadResource) { r.Estimator.Resource, r.Estimator.Annotation = "CPU", "/use" },
@@ -591,25 +568,15 @@ func TestNoSecretIsInAnErrorOfAnEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"https://user:PASSWORD@example.com":       "Forbidden: a user and a password in a URL are not kept secret",
 		"https://PASSWORD@example.com":            "Forbidden: a user and a password in a URL are not kept secret",
-		"https://@example.com":                    "Forbidden: a user and a password in a URL are not kept secret",
 		"https://example.com/?token=PASSWORD":     "Forbidden: must not have a query or a fragment",
-		"https://example.com?":                    "Forbidden: must not have a query or a fragment",
 		"https://example.com#PASSWORD":            "Forbidden: must not have a query or a fragment",
-		"https://example.com/#":                   "Forbidden: must not have a query or a fragment",
 		"https://example.com/PASSWORD/api/v1/":    "Invalid value: (not shown): must end before /api/v1",
 		"":                                        "Invalid value: (not shown): must be a URL with a host",
-		"PASSWORD":                                "Invalid value: (not shown): must be a URL with a host",
 		"user:PASSWORD@example.com":               "Invalid value: (not shown): must be a URL with a host",
-		"//user:PASSWORD@example.com":             "Invalid value: (not shown): must be a URL with a host",
-		"http:user:PASSWORD@example.com":          "Invalid value: (not shown): must be a URL with a host",
 		"http:///PASSWORD":                        "Invalid value: (not shown): must be a URL with a host",
-		"http://:9090":                            "Invalid value: (not shown): must be a URL with a host",
-		"http://user:PASSWORD@:9090":              "Invalid value: (not shown): must be a URL with a host",
 		"ftp://user:PASSWORD@example.com":         "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com:port":   "Invalid value: (not shown): must be a URL with a host",
-		"http://user:PASS WORD@example.com":       "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com/%zz":    "Invalid value: (not shown): must be a URL with a host",
-		"http://user:PASSWORD@example.com:0":      "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com:65536":  "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com\n:9090": "Invalid value: (not shown): must be a URL with a host",
 	} {
