@@ -476,18 +476,6 @@ func TestAskReusesConnections(t *testing.T) {
 	mustAnswer(t, c, "a")
 }
 
-func TestNewInvalidEndpoints(t *testing.T) {
-	for _, address := range []string{"", "://hunter2", "prometheus:9090", "ftp://hunter2@a", "http://", "http://hunter2:%zz@a", "/hunter2"} {
-		_, err := New(prometheus("http://a", address))
-		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "endpoints[1]") {
-			t.Errorf("%q: got %v", address, err)
-		}
-	}
-	if _, err := New(prometheus()); err == nil {
-		t.Error("no endpoint is no error")
-	}
-}
-
 func TestAskAnswerWithoutSeries(t *testing.T) {
 	s := serve(t, doesIf(answers(200, vector()), "none"))
 	result, err := ask(client(t, prometheus(s.URL)),

@@ -225,6 +225,7 @@ func TestValidate(t *testing.T) {
 
 		// More of it is in TestValidateNodeLoadArgs.
 		// More of it is in data_locality_test.go.
+		{plugin: "DataLocality", name: "the defaults", args: dataLocality(nil)},
 
 		{plugin: "NodeLoad", name: "a server and a resource", args: nodeLoad(nil)},
 
@@ -261,6 +262,9 @@ func TestValidate(t *testing.T) {
 		// More of it is in coscheduling_test.go.
 		{plugin: "Coscheduling", name: "the shortest timeout", args: &config.CoschedulingArgs{AttemptTimeout: &metav1.Duration{Duration: time.Millisecond}}},
 		// More of it is in overcommit_test.go.
+		{plugin: "Overcommit", name: "without measurements", args: &config.OvercommitArgs{
+			Predictor: config.OvercommitRequests, Horizon: &metav1.Duration{Duration: time.Hour}, Percentile: pointer.Int32(95),
+		}},
 		{
 			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{PodSelector: &metav1.LabelSelector{}, Levels: []config.WorkloadTopologyLevel{}},
 			want: []string{"args.groupBy: Required value: 1 to 8 keys of labels", "args.levels: Required value: 1 to 8 levels"},
