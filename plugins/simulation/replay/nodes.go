@@ -22,8 +22,9 @@ type node struct {
 	down     bool
 	failures int
 	// base is the use that is not its pods'.
-	base    []float64
-	history []measured
+	base []float64
+	// history is the use of CPU and of memory.
+	history [2]history
 	// ordinary is the use of its ordinary pods and its own, in cores.
 	ordinary history
 	totals
