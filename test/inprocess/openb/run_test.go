@@ -140,12 +140,8 @@ func fill(s *replay.Simulation, pods []*input.Workload, all int64, of gauge) (*o
 	arrived, counts, large, placed := int64(0), map[int]float64{}, 0.0, 0.0
 	for _, pod := range pods {
 		before := of.allocated()
-		if err := s.Create(pod); err != nil {
-			return nil, err
-		}
-		if err := s.Settle(); err != nil {
-			return nil, err
-		}
+		s.Create(pod)
+		s.Settle()
 		gpus, after := requestOf(pod.Pod).gpu(), of.allocated()
 		if gpus > 0 && before == after && o.Waits == 0 {
 			o.Waits = after
