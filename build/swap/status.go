@@ -13,6 +13,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"kube-scheduler-fork/build/swap/host"
 	"kube-scheduler-fork/build/swap/manifest"
 	"kube-scheduler-fork/build/swap/record"
@@ -128,9 +131,9 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 const leaseSlack = 10 * time.Second
 
 // setHolder sets the lease holder and whether the lease has expired.
-func (s *Status) setHolder(holder host.Holder, now time.Time) {
-	s.Holder, s.Renewed, s.Here = holder.Identity, holder.Renewed, host.IsHere(holder.Identity)
-	s.Expired = holder.Identity != "" && now.Sub(holder.Renewed) > holder.Duration+leaseSlack
+func (s *Status) setHolder(holder resourcelock.LeaderElectionRecord, now time.Time) {
+	s.Holder, s.Renewed, s.Here = holder.HolderIdentity, holder.RenewTime.Time, host.IsHere(holder.HolderIdentity)
+	s.Expired = s.Holder != "" && now.Sub(s.Renewed) > time.Duration(holder.LeaseDurationSeconds)*time.Second+leaseSlack
 }
 
 // led reports whether a scheduler holds the lease, or none needs to.
@@ -144,10 +147,10 @@ func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name stri
 	if err != nil {
 		return err
 	}
-	var newest *host.Container
-	for i, c := range containers {
-		if c.Running && (newest == nil || c.Created.After(newest.Created)) {
-			newest = &containers[i]
+	var newest *cri.Container
+	for _, c := range containers {
+		if host.Runs(c) && (newest == nil || c.CreatedAt > newest.CreatedAt) {
+			newest = c
 		}
 	}
 	if newest == nil {
@@ -155,14 +158,14 @@ func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name stri
 		return nil
 	}
 	for _, c := range containers {
-		if c.Sandbox == newest.Sandbox && !c.Running {
+		if c.PodSandboxId == newest.PodSandboxId && !host.Runs(c) {
 			s.Restarts++
 		}
 	}
-	s.Since = newest.Created
-	s.Running = s.ImageID == "" || newest.ImageID == s.ImageID
+	s.Since = time.Unix(0, newest.CreatedAt)
+	s.Running = s.ImageID == "" || newest.ImageRef == s.ImageID
 	if !s.Running {
-		note("the running container has the image %s, but the manifest has %s", host.Short(newest.ImageID), host.Short(s.ImageID))
+		note("the running container has the image %s, but the manifest has %s", host.Short(newest.ImageRef), host.Short(s.ImageID))
 	}
 	return nil
 }

@@ -12,14 +12,11 @@ import (
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap/record"
 )
 
-// network is the state of the pod network, and the directories of its plugins.
+// network has the directories of the pod network's plugins.
 type network struct {
-	ready   bool
-	message string
 	// binaries are the plugin directories; configurations is the CNI configuration directory.
 	binaries       []string
 	configurations string
@@ -29,15 +26,9 @@ type network struct {
 func (r *Runtime) network(ctx context.Context) (*network, error) {
 	answer, err := r.Containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("the container runtime does not return its status: %w", err),
-			"systemctl status containerd docker")
+		return nil, err
 	}
 	n := &network{binaries: []string{"/opt/cni/bin"}, configurations: "/etc/cni/net.d"}
-	for _, condition := range answer.Status.Conditions {
-		if condition.Type == cri.NetworkReady {
-			n.ready, n.message = condition.Status, condition.Message
-		}
-	}
 	var settings struct {
 		CNI struct {
 			BinDir  string   `json:"binDir"`

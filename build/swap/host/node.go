@@ -100,7 +100,7 @@ func (n *Node) trouble(ctx context.Context, pod *manifest.Pod, manifest string) 
 		return "", time.Time{}, err
 	}
 	problem = "none of its containers runs"
-	if slices.ContainsFunc(containers, func(c Container) bool { return c.Running }) {
+	if slices.ContainsFunc(containers, Runs) {
 		problem = Healthy(ctx, pod.HealthURL())
 	}
 	if problem == "" {
@@ -113,8 +113,8 @@ func (n *Node) trouble(ctx context.Context, pod *manifest.Pod, manifest string) 
 	}
 	sandboxes, err := n.Runtime.sandboxesOf(ctx, pod.Namespace, name)
 	for _, sandbox := range sandboxes {
-		if sandbox.created.After(changed) {
-			changed = sandbox.created
+		if created := time.Unix(0, sandbox.CreatedAt); created.After(changed) {
+			changed = created
 		}
 	}
 	return problem, changed, err

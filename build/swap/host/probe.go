@@ -146,12 +146,12 @@ func (n *Node) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads
 	}
 	now, err := n.Cluster.Holder(ctx, *lease)
 	switch {
-	case err == nil && IsHere(now.Identity), (err != nil || now.Identity == "") && leads:
+	case err == nil && IsHere(now.HolderIdentity), (err != nil || now.HolderIdentity == "") && leads:
 		return ""
-	case err != nil || now.Identity == "":
+	case err != nil || now.HolderIdentity == "":
 		return "another node's scheduler"
 	}
-	return now.Identity
+	return now.HolderIdentity
 }
 
 // schedulerError is the reason of a pod's PodScheduled condition after

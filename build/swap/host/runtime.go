@@ -104,14 +104,9 @@ func (r *Runtime) Close() { r.connection.Close() }
 func (r *Runtime) ImageID(ctx context.Context, name string) (string, error) {
 	answer, err := r.Images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 	if err != nil {
-		return "", nextstep.With(
-			fmt.Errorf("the container runtime does not return the status of the image %s: %w", name, err),
-			"systemctl status containerd docker")
+		return "", doesNot("return the status of the image "+name, err)
 	}
-	if answer.Image == nil {
-		return "", nil
-	}
-	return answer.Image.Id, nil
+	return answer.GetImage().GetId(), nil
 }
 
 // Pull pulls an image from its registry.
@@ -178,8 +173,8 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 
 // removeExited removes the exited containers of an image, as kubelet does later. Docker keeps an image that has one.
 func (r *Runtime) removeExited(ctx context.Context, imageID string) error {
-	exited := &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_EXITED}}
-	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: exited})
+	exited := &cri.ListContainersRequest{Filter: &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_EXITED}}}
+	answer, err := r.Containers.ListContainers(ctx, exited)
 	if err != nil {
 		return err
 	}
