@@ -65,7 +65,8 @@ func (n *Node) ImageUser(ctx context.Context, scheduler *manifest.Pod, id string
 	if container != "" || err != nil {
 		return container, err
 	}
-	pods, err := n.Cluster.podsOn(ctx, n.Kubelet.NodeName)
+	selector := "spec.nodeName=" + n.Kubelet.NodeName
+	pods, err := n.Cluster.pods(ctx, metav1.ListOptions{FieldSelector: selector}, "pods of this node", "kubectl get pods -A --field-selector "+selector)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,20 +16,24 @@ import (
 	"kube-scheduler-fork/build/swap/record"
 )
 
-// network has the directories of the pod network's plugins.
+// network has the directories of the pod network's plugins, and the directory of its CNI configuration.
 type network struct {
-	// binaries are the plugin directories; configurations is the CNI configuration directory.
 	binaries       []string
 	configurations string
 }
 
-// network queries the runtime. With dockershim, kubelet manages the network: its flags have the directories.
-func (r *Runtime) network(ctx context.Context) (*network, error) {
-	answer, err := r.Containers.Status(ctx, &cri.StatusRequest{Verbose: true})
-	if err != nil {
-		return nil, err
+// MissingPlugins returns the network plugins that the CNI
+// configuration names and that are in none of the plugin directories.
+func (n *Node) MissingPlugins(ctx context.Context) []string {
+	if n.Kubelet.Docker {
+		// With dockershim, kubelet manages the network: its flags have the directories.
+		return network{strings.Split(n.Kubelet.pluginFolders, ","), n.Kubelet.networkFolder}.missing()
 	}
-	n := &network{binaries: []string{"/opt/cni/bin"}, configurations: "/etc/cni/net.d"}
+	answer, err := n.Runtime.Containers.Status(ctx, &cri.StatusRequest{Verbose: true})
+	if err != nil {
+		return nil
+	}
+	net := network{[]string{"/opt/cni/bin"}, "/etc/cni/net.d"}
 	var settings struct {
 		CNI struct {
 			BinDir  string   `json:"binDir"`
@@ -39,33 +44,18 @@ func (r *Runtime) network(ctx context.Context) (*network, error) {
 	// containerd reports its settings; other runtimes may use another format, or report none.
 	if text, found := answer.Info["config"]; found && json.Unmarshal([]byte(text), &settings) == nil {
 		if settings.CNI.BinDir != "" {
-			n.binaries = filepath.SplitList(settings.CNI.BinDir)
+			net.binaries = filepath.SplitList(settings.CNI.BinDir)
 		}
 		if len(settings.CNI.BinDirs) > 0 {
-			n.binaries = settings.CNI.BinDirs
+			net.binaries = settings.CNI.BinDirs
 		}
-		if settings.CNI.ConfDir != "" {
-			n.configurations = settings.CNI.ConfDir
-		}
-	}
-	return n, nil
-}
-
-// MissingPlugins returns the network plugins that the CNI
-// configuration names and that are in none of the plugin directories.
-func (n *Node) MissingPlugins(ctx context.Context) []string {
-	net, err := n.Runtime.network(ctx)
-	if err != nil {
-		return nil
-	}
-	if n.Kubelet.Docker {
-		net.binaries, net.configurations = strings.Split(n.Kubelet.pluginFolders, ","), n.Kubelet.networkFolder
+		net.configurations = cmp.Or(settings.CNI.ConfDir, net.configurations)
 	}
 	return net.missing()
 }
 
 // missing reads the configuration that the runtime uses: the first by name.
-func (n *network) missing() []string {
+func (n network) missing() []string {
 	entries, err := os.ReadDir(n.configurations)
 	if err != nil {
 		return nil
@@ -106,7 +96,7 @@ func (n *network) missing() []string {
 	return nil
 }
 
-func (n *network) has(plugin string) bool {
+func (n network) has(plugin string) bool {
 	for _, folder := range n.binaries {
 		if info, err := os.Stat(filepath.Join(folder, plugin)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return true

@@ -180,12 +180,11 @@ func (w *Watch) askKubelet(ctx context.Context) {
 		return
 	}
 	w.asked = time.Now()
-	status, err := w.node.Cluster.kubeletStatusOf(ctx, w.pod.Namespace, w.node.PodName(w.pod), w.version)
-	if err != nil {
-		return
+	begun, words, err := w.node.Cluster.kubeletStatusOf(ctx, w.pod.Namespace, w.node.PodName(w.pod), w.version)
+	if err == nil {
+		w.words = words
 	}
-	w.words = status.words
-	if status.begun && w.begun.IsZero() {
+	if begun && w.begun.IsZero() {
 		w.begun = w.asked
 	}
 }
