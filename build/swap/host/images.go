@@ -4,11 +4,13 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap/manifest"
@@ -35,26 +37,22 @@ func (n *Node) Load(ctx context.Context, archive, name, wantID string) error {
 	}
 	id := ""
 	// The runtime reports a new image with a short delay.
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if id, err = n.Runtime.ImageID(ctx, name); err != nil {
-			return err
+	err = wait.PollImmediate(PollInterval, 10*time.Second, func() (done bool, err error) {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
-		if id == wantID {
-			n.Say("loaded %s (image %s)", name, Short(id))
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return nextstep.With(
-				fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s",
-					archive, n.Runtime.Endpoint, id, name, wantID),
-				"%s images ls", n.Runtime.Tool()[0])
-		}
-		select {
-		case <-time.After(PollInterval):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		id, err = n.Runtime.ImageID(ctx, name)
+		return id == wantID, err
+	})
+	if errors.Is(err, wait.ErrWaitTimeout) {
+		return nextstep.With(
+			fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s",
+				archive, n.Runtime.Endpoint, id, name, wantID),
+			"%s images ls", n.Runtime.Tool()[0])
+	} else if err == nil {
+		n.Say("loaded %s (image %s)", name, Short(id))
 	}
+	return err
 }
 
 // ImageUser returns a container or pod of this node, other than the

@@ -54,6 +54,8 @@ type Failure struct {
 	Leader string
 	// noCondition reports whether no scheduler set a condition on the probe pod.
 	noCondition bool
+	// inconclusive reports whether a probe says nothing about the scheduler, as if no node takes the pod (noNode).
+	inconclusive, noNode bool
 }
 
 func (f *Failure) Error() string {
