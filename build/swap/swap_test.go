@@ -221,9 +221,9 @@ func TestStrayFilesAreFound(t *testing.T) {
 }
 
 func TestAReleaseIsComparedByItsMinor(t *testing.T) {
-	for version, want := range map[string]string{"v1.23.17": "1.23", "v1.24.0-rc.1+x": "1.24", "1.23.0": "1.23", "odd": "odd"} {
-		if got := minorOf(version); got != want {
-			t.Errorf("%s: %s, want %s", version, got, want)
+	for version, want := range map[string]bool{"v1.23.17": true, "v1.23.17-rc.1+x_y": true, "v1.24.0-rc.1+x": false, "1.23.0": true, "v1.230.0": false, "odd": false} {
+		if got := isMinor(version); got != want {
+			t.Errorf("%s: %v, want %v", version, got, want)
 		}
 	}
 }
