@@ -3,6 +3,7 @@
 package swap
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -91,9 +92,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	if err := t.running(ctx, s, pod.Namespace, t.node.PodName(pod), pod.ContainerName, note); err != nil {
 		return nil, err
 	}
-	if s.Health = host.Healthy(ctx, pod.HealthURL()); s.Health == "" {
-		s.Health = "ok"
-	}
+	s.Health = cmp.Or(host.Healthy(ctx, pod.HealthURL()), "ok")
 	config, err := host.ConfigOf(pod)
 	// A half-swapped manifest is reported below, with another next step.
 	if err != nil && !manifest.HalfSwapped(pod) {
@@ -190,11 +189,7 @@ func (s *Status) Write(output io.Writer) error {
 		line("scheduler", "not swapped: kubeadm's own")
 	}
 	line("image", "%s (%s)", s.Image, host.Short(s.ImageID))
-	if s.Config != "" {
-		line("config", "%s", s.Config)
-	} else {
-		line("config", "none: the scheduler's own defaults")
-	}
+	line("config", "%s", cmp.Or(s.Config, "none: the scheduler's own defaults"))
 	if s.Since.IsZero() {
 		line("runs", "no")
 	} else {
@@ -205,25 +200,30 @@ func (s *Status) Write(output io.Writer) error {
 		line("runs", "since %s (%s), %s", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), restarts)
 	}
 	line("health", "%s", s.Health)
-	switch {
-	case s.Lease == "":
-		line("lease", "none: no leader election")
-	case s.leaseUnknown:
-		line("lease", "%s: unknown, so it is unknown whether any scheduler works", s.Lease)
-	case s.Holder == "":
-		line("lease", "%s: no scheduler holds it", s.Lease)
-	case s.Expired:
-		line("lease", "%s: expired: no scheduler works; %s held it, and renewed it last %s ago", s.Lease,
-			map[bool]string{true: "this node", false: s.Holder}[s.Here], time.Since(s.Renewed).Round(time.Second))
-	case s.Here:
-		line("lease", "%s: this node holds it, renewed %s ago", s.Lease, time.Since(s.Renewed).Round(time.Second))
-	case !s.Running || s.Health != "ok":
-		line("lease", "%s: %s holds it, renewed %s ago", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
-	default:
-		line("lease", "%s: %s holds it, renewed %s ago; this node stands by", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
-	}
+	line("lease", "%s", s.leaseInWords())
 	for _, note := range s.Notes {
 		line("note", "%s", note)
 	}
 	return table.Flush()
+}
+
+// leaseInWords describes the lease and its holder for a person.
+func (s *Status) leaseInWords() string {
+	holder, ago, standby := s.Holder, time.Since(s.Renewed).Round(time.Second), ""
+	if s.Here {
+		holder = "this node"
+	} else if s.Running && s.Health == "ok" {
+		standby = "; this node stands by"
+	}
+	switch {
+	case s.Lease == "":
+		return "none: no leader election"
+	case s.leaseUnknown:
+		return s.Lease + ": unknown, so it is unknown whether any scheduler works"
+	case s.Holder == "":
+		return s.Lease + ": no scheduler holds it"
+	case s.Expired:
+		return fmt.Sprintf("%s: expired: no scheduler works; %s held it, and renewed it last %s ago", s.Lease, holder, ago)
+	}
+	return fmt.Sprintf("%s: %s holds it, renewed %s ago%s", s.Lease, holder, ago, standby)
 }
