@@ -93,11 +93,8 @@ func TestDescribeFillsInWhatKubeletDefaults(t *testing.T) {
 }
 
 func TestARollbackSaysWhatItWentBackTo(t *testing.T) {
-	swapped, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1.23.17+ours", ConfigFolder: "/kept/0123",
+	swapped := apply(t, []byte(stock), Swap{Image: "ours:1", Version: "v1.23.17+ours", ConfigFolder: "/kept/0123",
 		ConfigSHA256: strings.Repeat("0123456789abcdef", 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for want, manifest := range map[string]string{
 		"the image registry.k8s.io/kube-scheduler:v1.23.17 and no configuration":              stock,
 		"the image ours:1 (v1.23.17+ours) and the configuration /kept/0123/" + ConfigFileName: string(swapped.Manifest),
@@ -119,14 +116,7 @@ func TestARestartIsNoOtherManifest(t *testing.T) {
 }
 
 func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
-	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod, err := Describe(edit.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := describe(t, string(apply(t, []byte(stock), Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()}).Manifest))
 	if !SwapOf([]byte(stock), &pod) {
 		t.Error("a swap is taken for another manifest")
 	}
