@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
@@ -69,9 +68,10 @@ func ConnectRuntime(ctx context.Context, endpoint string, docker bool) (*Runtime
 			Images:     cri.NewImageServiceClient(connection),
 			connection: connection,
 			Endpoint:   endpoint,
-			Docker:     docker,
 		}
-		if err = ping(ctx, r); err == nil {
+		answer, err := r.Containers.Version(ctx, &cri.VersionRequest{})
+		if err == nil {
+			r.Name = answer.RuntimeName
 			// Docker is used either by kubelet itself, or through cri-dockerd.
 			r.Docker = docker || r.Name == "docker"
 			return r, nil
@@ -85,16 +85,6 @@ func ConnectRuntime(ctx context.Context, endpoint string, docker bool) (*Runtime
 	return nil, nextstep.With(
 		fmt.Errorf("the container runtime at %s does not answer: %w", endpoint, errors.Join(failures...)),
 		"systemctl status containerd docker")
-}
-
-func ping(ctx context.Context, r *Runtime) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	answer, err := r.Containers.Version(ctx, &cri.VersionRequest{})
-	if err == nil {
-		r.Name = answer.RuntimeName
-	}
-	return err
 }
 
 // Close closes the connection.
