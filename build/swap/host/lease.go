@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/pointer"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
@@ -38,12 +39,11 @@ func (c *Cluster) release(ctx context.Context, lease schedulerpod.Lease, dead st
 	if err != nil {
 		return false, err
 	}
-	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != dead {
+	if pointer.StringDeref(found.Spec.HolderIdentity, "") != dead {
 		return true, nil
 	}
-	none, second := "", int32(1)
 	now := metav1.NowMicro()
-	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &none, &second
+	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = pointer.String(""), pointer.Int32(1)
 	found.Spec.AcquireTime, found.Spec.RenewTime = &now, &now
 	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
 	return err == nil, err

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/pointer"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
@@ -210,8 +211,6 @@ type attempt struct {
 // attempt creates a probe pod and waits until it is bound, its condition reports an error, or the time is over.
 func (n *Node) attempt(ctx, waiting context.Context, profile string) (attempt, error) {
 	pods := n.Cluster.Client.CoreV1().Pods(metav1.NamespaceSystem)
-	no := false
-	grace := int64(0)
 	// Request zero: a LimitRange then sets no defaults that a full node lacks, and a ResourceQuota admits the pod.
 	nothing := corev1.ResourceList{corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}}
 	pod := &corev1.Pod{
@@ -226,15 +225,15 @@ func (n *Node) attempt(ctx, waiting context.Context, profile string) (attempt, e
 				Resources: corev1.ResourceRequirements{Requests: nothing}}},
 			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			RestartPolicy:                 corev1.RestartPolicyNever,
-			AutomountServiceAccountToken:  &no,
-			TerminationGracePeriodSeconds: &grace,
+			AutomountServiceAccountToken:  pointer.Bool(false),
+			TerminationGracePeriodSeconds: pointer.Int64(0),
 		},
 	}
 	defer func() {
 		// Clean up even if the user has cancelled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
-		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: pointer.Int64(0)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			n.Say("the probe pod is left: kubectl -n %s delete pod %s (%v)", metav1.NamespaceSystem, pod.Name, err)
 		}
