@@ -89,7 +89,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	} else {
 		s.ImageID = id
 	}
-	if err := t.running(ctx, s, pod.Namespace, t.node.PodName(pod), pod.ContainerName, note); err != nil {
+	if err := t.running(ctx, s, pod, note); err != nil {
 		return nil, err
 	}
 	s.Health = cmp.Or(host.Healthy(ctx, pod.HealthURL()), "ok")
@@ -141,8 +141,8 @@ func (s *Status) led() bool {
 }
 
 // running finds the running container of the pod in the manifest.
-func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
-	containers, err := t.node.Runtime.ContainersOf(ctx, namespace, pod, name)
+func (t *Tool) running(ctx context.Context, s *Status, pod *manifest.Pod, note func(string, ...any)) error {
+	containers, err := t.node.Containers(ctx, pod)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/swap/manifest"
 )
 
 // Runs reports whether a container runs, or was created and has not started yet: it will run.
@@ -21,11 +22,11 @@ func Runs(c *cri.Container) bool {
 	return c.State == cri.ContainerState_CONTAINER_RUNNING || c.State == cri.ContainerState_CONTAINER_CREATED
 }
 
-// ContainersOf returns the containers with a name in a pod, for every UID of the pod: a static pod with a changed
+// Containers returns the containers of the scheduler in a pod, for every UID of the pod: a static pod with a changed
 // manifest is another pod with the same name.
-func (r *Runtime) ContainersOf(ctx context.Context, namespace, pod, name string) ([]*cri.Container, error) {
-	return r.listContainers(ctx, &cri.ContainerFilter{LabelSelector: map[string]string{
-		PodNamespaceLabel: namespace, PodNameLabel: pod, ContainerNameLabel: name,
+func (n *Node) Containers(ctx context.Context, pod *manifest.Pod) ([]*cri.Container, error) {
+	return n.Runtime.listContainers(ctx, &cri.ContainerFilter{LabelSelector: map[string]string{
+		PodNamespaceLabel: pod.Object.Namespace, PodNameLabel: n.podName(pod), ContainerNameLabel: pod.Container().Name,
 	}})
 }
 
@@ -60,10 +61,10 @@ func (r *Runtime) containerOf(ctx context.Context, imageID string, except metav1
 	return "", nil
 }
 
-// sandboxesOf returns the sandboxes of all pods with that name, one for each version of a static pod.
-func (r *Runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]*cri.PodSandbox, error) {
-	answer, err := r.Containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
-		PodNamespaceLabel: namespace, PodNameLabel: pod,
+// sandboxes returns the sandboxes of a pod, one for each version of its manifest.
+func (n *Node) sandboxes(ctx context.Context, pod *manifest.Pod) ([]*cri.PodSandbox, error) {
+	answer, err := n.Runtime.Containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
+		PodNamespaceLabel: pod.Object.Namespace, PodNameLabel: n.podName(pod),
 	}}})
 	if err != nil {
 		return nil, doesNot("list its pods", err)

@@ -58,7 +58,7 @@ func (n *Node) Load(ctx context.Context, archive, name, wantID string) error {
 // ImageUser returns a container or pod of this node, other than the
 // scheduler, that was created from an image or refers to it; empty: none.
 func (n *Node) ImageUser(ctx context.Context, scheduler *manifest.Pod, id string) (string, error) {
-	own := metav1.ObjectMeta{Namespace: scheduler.Namespace, Name: n.PodName(scheduler)}
+	own := metav1.ObjectMeta{Namespace: scheduler.Object.Namespace, Name: n.podName(scheduler)}
 	container, err := n.Runtime.containerOf(ctx, id, own)
 	if container != "" || err != nil {
 		return container, err

@@ -182,7 +182,7 @@ func (w *Watch) askKubelet(ctx context.Context) {
 		return
 	}
 	w.asked = time.Now()
-	begun, words, err := w.node.Cluster.kubeletStatusOf(ctx, w.pod.Namespace, w.node.PodName(w.pod), w.version)
+	begun, words, err := w.node.Cluster.kubeletStatusOf(ctx, w.pod.Object.Namespace, w.node.podName(w.pod), w.version)
 	if err == nil {
 		w.words = words
 	}
@@ -201,12 +201,11 @@ func (w *Watch) CleanedUp() time.Time {
 }
 
 func (w *Watch) observe(ctx context.Context) ([]*cri.PodSandbox, []*cri.Container, error) {
-	name := w.node.PodName(w.pod)
-	sandboxes, err := w.node.Runtime.sandboxesOf(ctx, w.pod.Namespace, name)
+	sandboxes, err := w.node.sandboxes(ctx, w.pod)
 	if err != nil {
 		return nil, nil, err
 	}
-	containers, err := w.node.Runtime.ContainersOf(ctx, w.pod.Namespace, name, w.pod.ContainerName)
+	containers, err := w.node.Containers(ctx, w.pod)
 	return sandboxes, containers, err
 }
 

@@ -51,7 +51,7 @@ func ClassifyFile(name string, content []byte, scheduler Pod) OtherFile {
 	}
 	found := schedulerpod.Find(pod)
 	switch {
-	case pod.Name == scheduler.Name && pod.Namespace == scheduler.Namespace:
+	case pod.Name == scheduler.Object.Name && pod.Namespace == scheduler.Object.Namespace:
 		return report(true, "%s contains a pod with the scheduler's own name, %s/%s: kubelet runs only one of the two, "+
 			"the one that it read last", name, pod.Namespace, pod.Name)
 	case len(found) > 0 && found[0].Sure:

@@ -58,14 +58,11 @@ func TestDescribeReadsWhatKubeadmWrites(t *testing.T) {
 	}; !slices.Equal(pod.Line.Elements, want) {
 		t.Errorf("the command line is %q", pod.Line.Elements)
 	}
-	pod.Scheduler = schedulerpod.Scheduler{}
-	want := Pod{
-		Name:          "kube-scheduler",
-		Namespace:     "kube-system",
-		ContainerName: "kube-scheduler",
-		Image:         "registry.k8s.io/kube-scheduler:v1.23.17",
-		Swap:          Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17"},
+	if o := pod.Object; o.Name != "kube-scheduler" || o.Namespace != "kube-system" || pod.Container().Name != "kube-scheduler" {
+		t.Errorf("it is the container %s of %s/%s", pod.Container().Name, o.Namespace, o.Name)
 	}
+	pod.Scheduler = schedulerpod.Scheduler{}
+	want := Pod{Image: "registry.k8s.io/kube-scheduler:v1.23.17", Swap: Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17"}}
 	if !reflect.DeepEqual(pod, want) {
 		t.Errorf("got  %+v\nwant %+v", pod, want)
 	}
@@ -78,7 +75,7 @@ func TestDescribeFillsInWhatKubeletDefaults(t *testing.T) {
     livenessProbe: {httpGet: {port: secure}}
     startupProbe: {exec: {command: [true-program]}}
 `)
-	if pod.Namespace != "default" || pod.Object.Spec.HostNetwork {
+	if pod.Object.Namespace != "default" || pod.Object.Spec.HostNetwork {
 		t.Errorf("%+v", pod)
 	}
 	if got := pod.HealthURL(); got != "http://127.0.0.1:10260/" {
