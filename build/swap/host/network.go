@@ -25,13 +25,13 @@ type network struct {
 // MissingPlugins returns the network plugins that the CNI
 // configuration names and that are in none of the plugin directories.
 func (n *Node) MissingPlugins(ctx context.Context) []string {
-	if n.Kubelet.Docker {
-		// With dockershim, kubelet manages the network: its flags have the directories.
-		return network{strings.Split(n.Kubelet.pluginFolders, ","), n.Kubelet.networkFolder}.missing()
-	}
 	answer, err := n.Runtime.Containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {
 		return nil
+	}
+	if n.Kubelet.Docker {
+		// With dockershim, kubelet manages the network: its flags have the directories.
+		return network{strings.Split(n.Kubelet.pluginFolders, ","), n.Kubelet.networkFolder}.missing()
 	}
 	net := network{[]string{"/opt/cni/bin"}, "/etc/cni/net.d"}
 	var settings struct {
