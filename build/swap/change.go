@@ -29,58 +29,31 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// change is one change of the manifest. What install and rollback keep, write and conclude differs; the order is the
-// same for both, so a run that is killed at any step leaves the same for the next one.
-type change struct {
-	// operation is the command, for the journal.
-	operation string
-	// target is the manifest to write, without its restart time.
-	target []byte
-	// proven reports whether target has worked before. Then a killed run leaves nothing in doubt, also without a journal.
-	proven bool
-	// unfinished is the journal of an earlier run that did not finish; nil: none.
-	unfinished *record.Journal
-	steps
-}
-
-// steps are the parts of a change that depend on the command.
-type steps interface {
-	// keep saves everything that an undo or a rollback needs; done reports that the manifest needs no change.
-	keep(ctx context.Context) (done bool, err error)
-	// replace writes the manifest and waits until its scheduler works. It returns what it wrote; nil if nothing.
-	replace(ctx context.Context) (written []byte, err error)
-	// finish records that the scheduler works, and removes what is no longer needed.
-	finish(ctx context.Context, written []byte) error
-	// unwritten returns the error for a manifest that could not be written.
-	unwritten(err error) error
-	// failed undoes the change if it can, and returns the error for a scheduler that does not work.
-	failed(err error, written []byte) error
-}
-
-// change makes a change: it keeps the current state, writes the journal and the manifest, waits for the scheduler, and
-// then either finishes or undoes it.
-func (t *Tool) change(ctx context.Context, c change) error {
-	if done, err := c.keep(ctx); done || err != nil {
-		return err
-	}
-	if err := t.state.WriteJournal(c.operation, c.target, c.unfinished); c.proven && errors.Is(err, unix.ENOSPC) {
+// change writes the journal and then the manifest, and waits for its scheduler. It returns what it wrote; nil if the
+// manifest is as before. The order is the same for install and rollback, so a run that is killed at any step leaves the
+// same for the next one. unfinished is the journal of an earlier run that did not finish; nil: none. proven reports
+// whether target has worked before: then a killed run leaves nothing in doubt, also without a journal.
+func (t *Tool) change(
+	operation string, target []byte, proven bool, unfinished *record.Journal, replace func() (written []byte, err error),
+) (written []byte, err error) {
+	if err := t.state.WriteJournal(operation, target, unfinished); proven && errors.Is(err, unix.ENOSPC) {
 		t.say("there is no room for the journal in %s: if this run is killed, run it again", t.state.Path)
 	} else if err != nil {
-		return err
+		return nil, err
 	}
-	written, err := c.replace(ctx)
+	written, err = replace()
 	var other *changedByOther
 	switch {
-	case err == nil:
-		return c.finish(ctx, written)
 	case errors.As(err, &other):
-		return err
-	case written == nil && errors.Is(err, context.Canceled):
-		return errors.Join(errInterruptedBefore, t.state.RestoreJournal(c.unfinished))
-	case written == nil:
-		return c.unwritten(errors.Join(err, t.state.RestoreJournal(c.unfinished)))
+		return nil, err
+	case err != nil && written == nil && errors.Is(err, context.Canceled):
+		return nil, errors.Join(errInterruptedBefore, t.state.RestoreJournal(unfinished))
+	case err != nil && written == nil && proven:
+		err = fmt.Errorf("the earlier manifest could NOT be restored: %w", errors.Join(err, t.state.RestoreJournal(unfinished)))
+	case err != nil && written == nil:
+		err = errors.Join(err, t.state.RestoreJournal(unfinished))
 	}
-	return c.failed(err, written)
+	return written, err
 }
 
 // undoTime is the time for the old scheduler to work again, counted from

@@ -6,13 +6,14 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
-	"sort"
 	"strings"
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
@@ -87,16 +88,13 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	for _, warning := range p.warnings {
 		findings.warn("fix it; the scheduler starts nevertheless", "the new scheduler warns: %s", warning)
 	}
-	served := map[string]bool{}
-	for _, profile := range p.accepted.SchedulerNames() {
-		served[profile] = true
-	}
+	served := sets.NewString(p.accepted.SchedulerNames()...)
 	for _, name := range request.Probe {
-		if !served[name] {
+		if !served.Has(name) {
 			findings.problem("name one of its profiles with --probe", "the configuration has no profile %s, so the probe pod would never be bound", name)
 		}
 	}
-	if !served[corev1.DefaultSchedulerName] {
+	if !served.Has(corev1.DefaultSchedulerName) {
 		findings.problem("add to its profiles: - schedulerName: "+corev1.DefaultSchedulerName,
 			"the configuration has no profile %s: pods that name no scheduler would stay Pending", corev1.DefaultSchedulerName)
 	}
@@ -119,23 +117,17 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		findings.failed(err)
 		return
 	}
-	var names []string
-	for name := range pending {
-		if !served[name] {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	for _, name := range names {
-		pods := pending[name]
-		if host.ServesNow(p.pod, name) {
+	for _, name := range slices.Sorted(maps.Keys(pending)) {
+		switch pods := pending[name]; {
+		case served.Has(name):
+		case host.ServesNow(p.pod, name):
 			findings.unless(request.Accept, PendingPods, "add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, for example %s",
 				len(pods), name, pods[0])
-			continue
+		default:
+			// A second scheduler may serve it.
+			findings.warn("add a profile with schedulerName: "+name+", or start a scheduler of that name",
+				"%d pending pods ask for the scheduler %s, which no profile serves, for example %s", len(pods), name, pods[0])
 		}
-		// A second scheduler may serve it.
-		findings.warn("add a profile with schedulerName: "+name+", or start a scheduler of that name",
-			"%d pending pods ask for the scheduler %s, which no profile serves, for example %s", len(pods), name, pods[0])
 	}
 }
 

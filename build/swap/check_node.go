@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+	nodeutil "k8s.io/component-helpers/node/util"
 
 	"kube-scheduler-fork/build/swap/host"
 	"kube-scheduler-fork/build/swap/manifest"
@@ -27,7 +27,7 @@ func (t *Tool) checkNode(ctx context.Context, pod *manifest.Pod, p *plan) Findin
 	var findings Findings
 	if version, err := t.node.Cluster.Client.Discovery().ServerVersion(); err != nil {
 		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.node.Cluster.Kubeconfig), "the API server does not answer: %v", err)
-	} else if minorOf(version.GitVersion) != minor {
+	} else if !isMinor(version.GitVersion) {
 		findings.problem("build the scheduler of that release", "the API server is %s, but the scheduler is %s: it must be the same minor version, or one older", version.GitVersion, minor)
 	}
 	nodes, err := t.node.Cluster.Nodes(ctx)
@@ -56,11 +56,13 @@ func (t *Tool) checkNode(ctx context.Context, pod *manifest.Pod, p *plan) Findin
 	if err := t.node.Runtime.MissingTool(); err != nil {
 		findings.failed(err)
 	}
-	if folder := filepath.Dir(t.manifest); t.node.Kubelet.Manifests != "" && filepath.Clean(t.node.Kubelet.Manifests) != folder {
+	folder := filepath.Dir(t.manifest)
+	if t.node.Kubelet.Manifests != "" && filepath.Clean(t.node.Kubelet.Manifests) != folder {
 		findings.problem("leave out --manifest", "kubelet runs the manifests in %s, not those in %s", t.node.Kubelet.Manifests, folder)
 	}
-	if err := writable(filepath.Dir(t.manifest)); err != nil {
-		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the directory of the manifests is not writable: %v", err)
+	// No test file is written, because kubelet watches the directory.
+	if err := unix.Access(folder, unix.W_OK); err != nil {
+		findings.problem("mount | grep "+folder+"; df "+folder, "the directory of the manifests is not writable: %s: %v", folder, err)
 	}
 	return findings
 }
@@ -103,59 +105,37 @@ func (t *Tool) checkElection(findings *Findings, pod *manifest.Pod, p *plan, oth
 // controlPlaneLabel is kubeadm's node label.
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-var minorPattern = regexp.MustCompile(`^v?(1\.[0-9]+)\.`)
-
-func minorOf(version string) string {
-	if found := minorPattern.FindStringSubmatch(version); found != nil {
-		return found[1]
-	}
-	return version
+// isMinor reports whether a version is of the minor release that the scheduler is built for.
+func isMinor(version string) bool {
+	return strings.HasPrefix(strings.TrimPrefix(version, "v"), minor+".")
 }
 
-// writable reports an error if folder is not writable. It writes no test file, because kubelet watches the directory.
-func writable(folder string) error {
-	if err := unix.Access(folder, unix.W_OK); err != nil {
-		return fmt.Errorf("%s: %w", folder, err)
-	}
-	return nil
-}
-
+// checkNodeObject reports problems of one node of the cluster.
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
-	here := node.Name == t.node.Kubelet.NodeName
-	if here {
-		// Whether the node is NotReady then depends on the runtime;
-		// pods with their own network cannot start in any case.
-		if missing := t.node.MissingPlugins(ctx); len(missing) > 0 {
-			report := findings.warn
-			if !nodeReady(node) {
-				report = findings.problem
-			}
-			report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or fix the configuration of the network",
-				"this node's network plugin is missing: %s", strings.Join(missing, ", "))
+	_, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
+	isReady := ready != nil && ready.Status == corev1.ConditionTrue
+	if node.Name != t.node.Kubelet.NodeName {
+		if ready != nil && !isReady {
+			findings.warn("kubectl describe node "+node.Name, "the node %s is NotReady, so nothing is scheduled there: %s", node.Name, ready.Message)
 		}
+		return
 	}
-	if here && minorOf(node.Status.NodeInfo.KubeletVersion) != minor {
-		findings.problem("build the scheduler of that release", "this node's kubelet is %s, but the scheduler is %s", node.Status.NodeInfo.KubeletVersion, minor)
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type != corev1.NodeReady || condition.Status == corev1.ConditionTrue {
-			continue
+	// Whether the node is NotReady then depends on the runtime;
+	// pods with their own network cannot start in any case.
+	if missing := t.node.MissingPlugins(ctx); len(missing) > 0 {
+		report := findings.warn
+		if !isReady {
+			report = findings.problem
 		}
-		if here {
-			findings.problem("kubectl describe node "+node.Name+"; journalctl -u kubelet", "this node is NotReady: %s", condition.Message)
-			continue
-		}
-		findings.warn("kubectl describe node "+node.Name, "the node %s is NotReady, so nothing is scheduled there: %s", node.Name, condition.Message)
+		report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or fix the configuration of the network",
+			"this node's network plugin is missing: %s", strings.Join(missing, ", "))
 	}
-}
-
-func nodeReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
+	if version := node.Status.NodeInfo.KubeletVersion; !isMinor(version) {
+		findings.problem("build the scheduler of that release", "this node's kubelet is %s, but the scheduler is %s", version, minor)
 	}
-	return false
+	if ready != nil && !isReady {
+		findings.problem("kubectl describe node "+node.Name+"; journalctl -u kubelet", "this node is NotReady: %s", ready.Message)
+	}
 }
 
 // checkOtherFiles checks the other files in kubelet's static pod directory.
@@ -180,9 +160,9 @@ func (t *Tool) checkOtherFiles(findings *Findings, pod *manifest.Pod) {
 		}
 		other := manifest.ClassifyFile(entry.Name(), content, *pod)
 		switch {
-		case other.Serious():
+		case other.Serious:
 			findings.problem(other.Next, "%s: %s", filepath.Join(folder, entry.Name()), other.Explanation)
-		case !other.Harmless():
+		case other.Explanation != "":
 			findings.warn(other.Next, "%s: %s", filepath.Join(folder, entry.Name()), other.Explanation)
 		}
 	}

@@ -37,7 +37,17 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	if i.unfinished, err = t.state.Unfinished(); err != nil {
 		return err
 	}
-	return t.change(ctx, change{operation: "install", target: i.p.after, unfinished: i.unfinished, steps: i})
+	if done, err := i.keep(ctx); done || err != nil {
+		return err
+	}
+	written, err := t.change("install", i.p.after, false, i.unfinished, func() ([]byte, error) { return i.replace(ctx) })
+	switch {
+	case err == nil:
+		return i.finish(written)
+	case written == nil:
+		return err
+	}
+	return i.failed(err, written)
 }
 
 // installation is the change from the current scheduler to the planned one.
@@ -111,6 +121,7 @@ func (i *installation) supply(ctx context.Context) error {
 	return i.state.ChownConfigs(p.afterPod.User())
 }
 
+// keep saves everything that an undo or a rollback needs; done reports that the manifest needs no change.
 func (i *installation) keep(ctx context.Context) (done bool, err error) {
 	works := func() error { return i.node.Broken(ctx, i.p.pod, i.manifest) }
 	i.fallback, err = i.state.SaveForUndo(i.p.before, i.p.pod, i.unfinished, works)
@@ -150,7 +161,7 @@ func (i *installation) already(ctx context.Context) (done bool, err error) {
 	err = i.node.ProbeAll(ctx, i.probes, i.want.Lease, leads)
 	switch leader := host.LeaderOf(err); {
 	case err == nil:
-		return true, i.finish(ctx, p.before)
+		return true, i.finish(p.before)
 	case i.fallback != nil && manifest.Identity(i.fallback) != manifest.Identity(p.before):
 		// The earlier run was killed before its probe.
 		return false, i.undo(err, p.before, i.fallback)
@@ -168,6 +179,7 @@ func (i *installation) already(ctx context.Context) (done bool, err error) {
 	}
 }
 
+// replace writes the manifest, and waits until its scheduler works and binds probe pods.
 func (i *installation) replace(ctx context.Context) (written []byte, err error) {
 	p := i.p
 	r := &replacement{tool: i.Tool, pod: p.afterPod, want: i.want, found: p.before, timeout: i.options.Timeout,
@@ -182,8 +194,7 @@ func (i *installation) replace(ctx context.Context) (written []byte, err error) 
 	return written, err
 }
 
-func (i *installation) unwritten(err error) error { return err }
-
+// failed undoes the change if it can, and returns the error for a scheduler that does not work.
 func (i *installation) failed(err error, written []byte) error {
 	if i.fallback != nil {
 		return i.undo(err, written, i.fallback)
@@ -198,7 +209,8 @@ func (i *installation) failed(err error, written []byte) error {
 	return stuckError(err, saved)
 }
 
-func (i *installation) finish(_ context.Context, written []byte) error {
+// finish records that the scheduler works, and removes what is no longer needed.
+func (i *installation) finish(written []byte) error {
 	swap := i.p.swap
 	if err := i.state.RecordInstalled(written, swap, i.p.imageID); err != nil {
 		return nextstep.With(fmt.Errorf("the new scheduler works, but that cannot be recorded: %w", err),

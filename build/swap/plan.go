@@ -3,6 +3,7 @@
 package swap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -100,9 +101,7 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if err := t.planImage(ctx, p, request, scratch, root); err != nil {
 		return nil, err
 	}
-	if p.swap.Version == "" {
-		p.swap.Version = unknownVersion
-	}
+	p.swap.Version = cmp.Or(p.swap.Version, unknownVersion)
 	if err := t.planConfig(p, request); err != nil {
 		return nil, err
 	}
@@ -171,46 +170,44 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 	file, name := request.Archive, request.Image
 	if file == "" && name == "" {
 		if !p.pod.Swapped {
-			return nextstep.With(
-				errors.New("this node runs kubeadm's scheduler, and neither --archive nor --image is given"),
-				"kube-scheduler-swap install --archive kube-scheduler.tar")
+			return nextstep.With(errors.New("this node runs kubeadm's scheduler, and neither --archive nor --image is given"), nextArchive)
 		}
 		name = p.pod.Image
 	}
-	if file == "" {
-		id, err := t.node.Runtime.ImageID(ctx, name)
+	if file != "" {
+		loaded, err := record.OpenArchive(file)
 		if err != nil {
 			return err
 		}
-		if id == "" {
-			return nextstep.With(
-				fmt.Errorf("the image %s is not in the container runtime at %s", name, t.node.Runtime.Endpoint),
-				"kube-scheduler-swap install --archive kube-scheduler.tar")
-		}
-		file = filepath.Join(scratch, "image.tar")
-		if err := t.node.Runtime.Save(ctx, name, file); err != nil {
-			return err
-		}
-		saved, err := record.OpenArchive(file)
-		if err != nil {
-			return nextstep.With(fmt.Errorf("the image %s is incomplete in the container runtime: %w", name, err),
-				"kube-scheduler-swap install --archive kube-scheduler.tar")
-		}
-		p.imageID, p.swap.Image, p.swap.Version = id, name, saved.Version
-		return t.unpackScheduler(saved, root)
+		p.archive, p.imageID, p.swap.Image, p.swap.Version = loaded, loaded.ID, loaded.Name, loaded.Version
+		return unpackScheduler(loaded, root)
 	}
-	loaded, err := record.OpenArchive(file)
+	id, err := t.node.Runtime.ImageID(ctx, name)
+	if err == nil && id == "" {
+		err = nextstep.With(fmt.Errorf("the image %s is not in the container runtime at %s", name, t.node.Runtime.Endpoint), nextArchive)
+	}
 	if err != nil {
 		return err
 	}
-	p.archive, p.imageID, p.swap.Image, p.swap.Version = loaded, loaded.ID, loaded.Name, loaded.Version
-	return t.unpackScheduler(loaded, root)
+	file = filepath.Join(scratch, "image.tar")
+	if err := t.node.Runtime.Save(ctx, name, file); err != nil {
+		return err
+	}
+	saved, err := record.OpenArchive(file)
+	if err != nil {
+		return nextstep.With(fmt.Errorf("the image %s is incomplete in the container runtime: %w", name, err), nextArchive)
+	}
+	p.imageID, p.swap.Image, p.swap.Version = id, name, saved.Version
+	return unpackScheduler(saved, root)
 }
+
+// nextArchive is the next step where no image can be used.
+const nextArchive = "kube-scheduler-swap install --archive kube-scheduler.tar"
 
 // unknownVersion is the version annotation for an image without a version label. The annotation itself marks a swap.
 const unknownVersion = "unknown"
 
-func (t *Tool) unpackScheduler(a *record.Archive, root string) error {
+func unpackScheduler(a *record.Archive, root string) error {
 	if a.Architecture != goruntime.GOARCH {
 		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.Path, a.Architecture, goruntime.GOARCH),
 			"use the bundle for linux-%s (make release ARCH=%s)", goruntime.GOARCH, goruntime.GOARCH)
@@ -220,31 +217,29 @@ func (t *Tool) unpackScheduler(a *record.Archive, root string) error {
 
 // planConfig chooses the configuration: the requested one, or that of the current swap.
 func (t *Tool) planConfig(p *plan, request Request) error {
-	if request.Config == "" {
-		if p.pod.Swapped {
-			p.swap.ConfigFolder, p.swap.ConfigSHA256 = p.pod.Swap.ConfigFolder, p.pod.Swap.ConfigSHA256
+	if request.Config != "" {
+		content, err := record.ReadRegular(request.Config)
+		if err != nil {
+			return nextstep.With(fmt.Errorf("the configuration: %w", err), "name a KubeSchedulerConfiguration with --config")
 		}
-		if p.swap.ConfigFolder == "" {
-			return nil
-		}
-		file := filepath.Join(p.swap.ConfigFolder, manifest.ConfigFileName)
-		if content, err := record.ReadRegular(file); err != nil {
-			return nextstep.With(fmt.Errorf("the configuration of the current swap: %w", err),
-				"name one with --config")
-		} else if manifest.Sum(content) != p.swap.ConfigSHA256 {
-			return nextstep.With(fmt.Errorf("%s was changed since it was installed", file),
-				"copy it to another directory, and give the copy with --config")
-		} else if request.AdoptFlags {
-			return t.useConfig(p, content, true)
-		}
+		return t.useConfig(p, content, request.AdoptFlags)
+	}
+	if p.pod.Swapped {
+		p.swap.ConfigFolder, p.swap.ConfigSHA256 = p.pod.Swap.ConfigFolder, p.pod.Swap.ConfigSHA256
+	}
+	if p.swap.ConfigFolder == "" {
 		return nil
 	}
-	content, err := record.ReadRegular(request.Config)
-	if err != nil {
-		return nextstep.With(fmt.Errorf("the configuration: %w", err),
-			"name a KubeSchedulerConfiguration with --config")
+	file := filepath.Join(p.swap.ConfigFolder, manifest.ConfigFileName)
+	if content, err := record.ReadRegular(file); err != nil {
+		return nextstep.With(fmt.Errorf("the configuration of the current swap: %w", err), "name one with --config")
+	} else if manifest.Sum(content) != p.swap.ConfigSHA256 {
+		return nextstep.With(fmt.Errorf("%s was changed since it was installed", file),
+			"copy it to another directory, and give the copy with --config")
+	} else if request.AdoptFlags {
+		return t.useConfig(p, content, true)
 	}
-	return t.useConfig(p, content, request.AdoptFlags)
+	return nil
 }
 
 // useConfig sets the configuration that a plan installs.

@@ -65,7 +65,26 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 				r.path),
 			"kubeadm init phase control-plane scheduler, which writes kubeadm's own")
 	}
-	return t.change(ctx, change{operation: "rollback", target: r.target, proven: true, unfinished: r.unfinished, steps: r})
+	if err := r.keep(ctx); err != nil {
+		return err
+	}
+	written, err := t.change("rollback", r.target, true, r.unfinished, func() ([]byte, error) {
+		return t.restore(ctx, r.before, r.target, t.options.Timeout)
+	})
+	switch {
+	case err == nil:
+		return r.finish(ctx, written)
+	case written == nil:
+		return err
+	case errors.Is(err, context.Canceled):
+		return nextstep.With(
+			errors.New("interrupted: the earlier manifest is restored, but its scheduler was not confirmed to work"),
+			"kube-scheduler-swap status")
+	}
+	return nextstep.With(
+		fmt.Errorf("the earlier manifest is restored, but its scheduler does not work: %w; the one that it replaced is kept as %s",
+			err, t.state.Undo()),
+		"journalctl -u kubelet; kube-scheduler-swap status")
 }
 
 // restoration is the change from the current manifest to an earlier one.
@@ -146,11 +165,12 @@ func (r *restoration) nothing() string {
 	return ""
 }
 
-func (r *restoration) keep(ctx context.Context) (done bool, err error) {
+// keep saves everything that another rollback needs, and ensures that the image is on this node.
+func (r *restoration) keep(ctx context.Context) error {
 	edit, err := manifest.Restart(r.target, r.started)
 	if err != nil {
 		what, _ := nextstep.Split(err, "")
-		return false, nextstep.With(fmt.Errorf("%s cannot be edited: %s", r.path, what),
+		return nextstep.With(fmt.Errorf("%s cannot be edited: %s", r.path, what),
 			"cp %s %s; kube-scheduler-swap status", r.path, r.manifest)
 	}
 	r.reformatted = edit.Reformatted
@@ -160,13 +180,13 @@ func (r *restoration) keep(ctx context.Context) (done bool, err error) {
 	}
 	edited, err := r.state.SaveEdits(r.before, r.unproven)
 	if err != nil {
-		return false, err
+		return err
 	}
 	if r.unreadable == nil && r.to == ToStock && r.pod.Swapped && !manifest.SwapOf(r.target, r.pod) {
 		if edited == "" {
 			// An install has included the edits in its manifest.
 			if edited, err = r.state.SaveEdited(r.before); err != nil {
-				return false, err
+				return err
 			}
 		}
 		r.say("the manifest was rewritten or edited since the first swap, for example by kubeadm upgrade; the restored "+
@@ -174,32 +194,12 @@ func (r *restoration) keep(ctx context.Context) (done bool, err error) {
 			"the one of this node's kubeadm", edited)
 	}
 	if err := r.ensureImage(ctx, r.target); err != nil {
-		return false, err
+		return err
 	}
 	if r.before != nil && r.unreadable == nil && (!r.unproven || r.earlier == nil) {
-		return false, r.state.SaveReplaced(r.before, r.pod, r.target)
+		return r.state.SaveReplaced(r.before, r.pod, r.target)
 	}
-	return false, nil
-}
-
-func (r *restoration) replace(ctx context.Context) (written []byte, err error) {
-	return r.restore(ctx, r.before, r.target, r.options.Timeout)
-}
-
-func (r *restoration) unwritten(err error) error {
-	return fmt.Errorf("the earlier manifest could NOT be restored: %w", err)
-}
-
-func (r *restoration) failed(err error, _ []byte) error {
-	if errors.Is(err, context.Canceled) {
-		return nextstep.With(
-			errors.New("interrupted: the earlier manifest is restored, but its scheduler was not confirmed to work"),
-			"kube-scheduler-swap status")
-	}
-	return nextstep.With(
-		fmt.Errorf("the earlier manifest is restored, but its scheduler does not work: %w; the one that it replaced is kept as %s",
-			err, r.state.Undo()),
-		"journalctl -u kubelet; kube-scheduler-swap status")
+	return nil
 }
 
 func (r *restoration) finish(ctx context.Context, written []byte) error {

@@ -18,7 +18,6 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap/host"
 	"kube-scheduler-fork/build/swap/manifest"
-	"kube-scheduler-fork/build/swap/record"
 	"kube-scheduler-fork/build/swap/swaptest"
 )
 
@@ -29,9 +28,7 @@ func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 	tool.node.Runtime = &host.Runtime{Images: &swaptest.FakeRuntime{Broken: true}}
 	swaptest.Put(t, tool.state.Original(), swaptest.Stock)
 	// A later install included the edit, so it no longer counts as one.
-	if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum([]byte(edit)), Image: "ours:1"}); err != nil {
-		t.Fatal(err)
-	}
+	recordInstalled(t, tool, edit, manifest.Swap{Image: "ours:1"})
 	if err := tool.rollback(context.Background(), ToStock); err == nil || !strings.Contains(err.Error(), "no images") {
 		t.Fatalf("the rollback: %v", err)
 	}
@@ -59,9 +56,7 @@ func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
 		})
 		tool.node.Runtime, tool.node.Cluster = &host.Runtime{Images: &swaptest.FakeRuntime{Broken: true}}, &host.Cluster{Client: client}
 		swaptest.Put(t, tool.state.Original(), swaptest.Stock)
-		if err := record.WriteJSON(tool.state.InstalledFile(), record.Installed{Manifest: manifest.Sum([]byte(swapped))}); err != nil {
-			t.Fatal(err)
-		}
+		recordInstalled(t, tool, swapped, manifest.Swap{})
 		if err := run(tool); err != errInterruptedBefore {
 			t.Errorf("%s: %v, want %v", name, err, errInterruptedBefore)
 		}

@@ -3,6 +3,7 @@
 package swap
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,6 +13,9 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kube-scheduler-fork/build/swap/host"
 	"kube-scheduler-fork/build/swap/manifest"
@@ -85,12 +89,10 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	} else {
 		s.ImageID = id
 	}
-	if err := t.running(ctx, s, pod.Namespace, t.node.PodName(pod), pod.ContainerName, note); err != nil {
+	if err := t.running(ctx, s, pod, note); err != nil {
 		return nil, err
 	}
-	if s.Health = host.Healthy(ctx, pod.HealthURL()); s.Health == "" {
-		s.Health = "ok"
-	}
+	s.Health = cmp.Or(host.Healthy(ctx, pod.HealthURL()), "ok")
 	config, err := host.ConfigOf(pod)
 	// A half-swapped manifest is reported below, with another next step.
 	if err != nil && !manifest.HalfSwapped(pod) {
@@ -128,9 +130,9 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 const leaseSlack = 10 * time.Second
 
 // setHolder sets the lease holder and whether the lease has expired.
-func (s *Status) setHolder(holder host.Holder, now time.Time) {
-	s.Holder, s.Renewed, s.Here = holder.Identity, holder.Renewed, host.IsHere(holder.Identity)
-	s.Expired = holder.Identity != "" && now.Sub(holder.Renewed) > holder.Duration+leaseSlack
+func (s *Status) setHolder(holder resourcelock.LeaderElectionRecord, now time.Time) {
+	s.Holder, s.Renewed, s.Here = holder.HolderIdentity, holder.RenewTime.Time, host.IsHere(holder.HolderIdentity)
+	s.Expired = s.Holder != "" && now.Sub(s.Renewed) > time.Duration(holder.LeaseDurationSeconds)*time.Second+leaseSlack
 }
 
 // led reports whether a scheduler holds the lease, or none needs to.
@@ -139,15 +141,15 @@ func (s *Status) led() bool {
 }
 
 // running finds the running container of the pod in the manifest.
-func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
-	containers, err := t.node.Runtime.ContainersOf(ctx, namespace, pod, name)
+func (t *Tool) running(ctx context.Context, s *Status, pod *manifest.Pod, note func(string, ...any)) error {
+	containers, err := t.node.Containers(ctx, pod)
 	if err != nil {
 		return err
 	}
-	var newest *host.Container
-	for i, c := range containers {
-		if c.Running && (newest == nil || c.Created.After(newest.Created)) {
-			newest = &containers[i]
+	var newest *cri.Container
+	for _, c := range containers {
+		if host.Runs(c) && (newest == nil || c.CreatedAt > newest.CreatedAt) {
+			newest = c
 		}
 	}
 	if newest == nil {
@@ -155,14 +157,14 @@ func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name stri
 		return nil
 	}
 	for _, c := range containers {
-		if c.Sandbox == newest.Sandbox && !c.Running {
+		if c.PodSandboxId == newest.PodSandboxId && !host.Runs(c) {
 			s.Restarts++
 		}
 	}
-	s.Since = newest.Created
-	s.Running = s.ImageID == "" || newest.ImageID == s.ImageID
+	s.Since = time.Unix(0, newest.CreatedAt)
+	s.Running = s.ImageID == "" || newest.ImageRef == s.ImageID
 	if !s.Running {
-		note("the running container has the image %s, but the manifest has %s", host.Short(newest.ImageID), host.Short(s.ImageID))
+		note("the running container has the image %s, but the manifest has %s", host.Short(newest.ImageRef), host.Short(s.ImageID))
 	}
 	return nil
 }
@@ -187,11 +189,7 @@ func (s *Status) Write(output io.Writer) error {
 		line("scheduler", "not swapped: kubeadm's own")
 	}
 	line("image", "%s (%s)", s.Image, host.Short(s.ImageID))
-	if s.Config != "" {
-		line("config", "%s", s.Config)
-	} else {
-		line("config", "none: the scheduler's own defaults")
-	}
+	line("config", "%s", cmp.Or(s.Config, "none: the scheduler's own defaults"))
 	if s.Since.IsZero() {
 		line("runs", "no")
 	} else {
@@ -202,25 +200,30 @@ func (s *Status) Write(output io.Writer) error {
 		line("runs", "since %s (%s), %s", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), restarts)
 	}
 	line("health", "%s", s.Health)
-	switch {
-	case s.Lease == "":
-		line("lease", "none: no leader election")
-	case s.leaseUnknown:
-		line("lease", "%s: unknown, so it is unknown whether any scheduler works", s.Lease)
-	case s.Holder == "":
-		line("lease", "%s: no scheduler holds it", s.Lease)
-	case s.Expired:
-		line("lease", "%s: expired: no scheduler works; %s held it, and renewed it last %s ago", s.Lease,
-			map[bool]string{true: "this node", false: s.Holder}[s.Here], time.Since(s.Renewed).Round(time.Second))
-	case s.Here:
-		line("lease", "%s: this node holds it, renewed %s ago", s.Lease, time.Since(s.Renewed).Round(time.Second))
-	case !s.Running || s.Health != "ok":
-		line("lease", "%s: %s holds it, renewed %s ago", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
-	default:
-		line("lease", "%s: %s holds it, renewed %s ago; this node stands by", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
-	}
+	line("lease", "%s", s.leaseInWords())
 	for _, note := range s.Notes {
 		line("note", "%s", note)
 	}
 	return table.Flush()
+}
+
+// leaseInWords describes the lease and its holder for a person.
+func (s *Status) leaseInWords() string {
+	holder, ago, standby := s.Holder, time.Since(s.Renewed).Round(time.Second), ""
+	if s.Here {
+		holder = "this node"
+	} else if s.Running && s.Health == "ok" {
+		standby = "; this node stands by"
+	}
+	switch {
+	case s.Lease == "":
+		return "none: no leader election"
+	case s.leaseUnknown:
+		return s.Lease + ": unknown, so it is unknown whether any scheduler works"
+	case s.Holder == "":
+		return s.Lease + ": no scheduler holds it"
+	case s.Expired:
+		return fmt.Sprintf("%s: expired: no scheduler works; %s held it, and renewed it last %s ago", s.Lease, holder, ago)
+	}
+	return fmt.Sprintf("%s: %s holds it, renewed %s ago%s", s.Lease, holder, ago, standby)
 }

@@ -37,6 +37,14 @@ func toolFor(t *testing.T, manifest string) *Tool {
 	return tool
 }
 
+// recordInstalled records a manifest as the last one that was installed.
+func recordInstalled(t *testing.T, tool *Tool, manifest string, swap manifest.Swap) {
+	t.Helper()
+	if err := tool.state.RecordInstalled([]byte(manifest), swap, ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 	swap := manifest.Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4), Mounts: "/etc/extender", Hardened: true}
 	swapped, flag := swaptest.Swapped(t, swaptest.Stock, swap), "    - --config="+manifest.ContainerConfigPath+"\n"
@@ -57,10 +65,7 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 	} {
 		tool := toolFor(t, c.manifest)
 		if c.installed {
-			entry := record.Installed{Manifest: manifest.Sum([]byte(swapped)), Image: "ours:1", Config: swap.ConfigSHA256, Mounts: swap.Mounts, Hardened: true, At: time.Now()}
-			if err := record.WriteJSON(tool.state.InstalledFile(), entry); err != nil {
-				t.Fatal(err)
-			}
+			recordInstalled(t, tool, swapped, swap)
 		}
 		content, pod, err := tool.readManifest()
 		if err != nil {
@@ -221,9 +226,9 @@ func TestStrayFilesAreFound(t *testing.T) {
 }
 
 func TestAReleaseIsComparedByItsMinor(t *testing.T) {
-	for version, want := range map[string]string{"v1.23.17": "1.23", "v1.24.0-rc.1+x": "1.24", "1.23.0": "1.23", "odd": "odd"} {
-		if got := minorOf(version); got != want {
-			t.Errorf("%s: %s, want %s", version, got, want)
+	for version, want := range map[string]bool{"v1.23.17": true, "v1.23.17-rc.1+x_y": true, "v1.24.0-rc.1+x": false, "1.23.0": true, "v1.230.0": false, "odd": false} {
+		if got := isMinor(version); got != want {
+			t.Errorf("%s: %v, want %v", version, got, want)
 		}
 	}
 }

@@ -73,26 +73,25 @@ install on one after the other, and last on the node that holds the lease.`,
 	}
 }
 
+// work is what a command does with the opened tool.
+type work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error
+
 // run returns a function that opens the tool and runs a command without arguments.
-func run(options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error) func(*cobra.Command, []string) error {
+func run(options *swap.Options, do work) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, _ []string) error {
 		tool, err := swap.Open(command.Context(), *options)
 		if err != nil {
 			return err
 		}
 		defer tool.Close()
-		return work(command.Context(), command, tool)
+		return do(command.Context(), command, tool)
 	}
 }
 
 // look is like run, for a read-only command. A signal ends it, even while it waits for a file.
-func look(
-	options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error,
-) func(*cobra.Command, []string) error {
+func look(options *swap.Options, do work) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, arguments []string) error {
-		return unlessEnded(command.Context(), 3*time.Second, func() error {
-			return run(options, work)(command, arguments)
-		})
+		return unlessEnded(command.Context(), 3*time.Second, func() error { return run(options, do)(command, arguments) })
 	}
 }
 

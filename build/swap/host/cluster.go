@@ -55,30 +55,20 @@ func ConnectCluster(kubeconfig string) (*Cluster, error) {
 	return &Cluster{Client: client, Kubeconfig: kubeconfig}, nil
 }
 
-// kubeletStatus is the status of a static pod, as kubelet reported it.
-type kubeletStatus struct {
-	// begun reports whether kubelet has started on the requested version.
-	begun bool
-	// words is why a container does not run, and the newest warning event; empty if neither.
-	words string
-}
-
-// kubeletStatusOf reads a static pod's mirror pod and events. For a new
-// version of the manifest, kubelet creates the mirror pod first of all.
-func (c *Cluster) kubeletStatusOf(ctx context.Context, namespace, name, version string) (kubeletStatus, error) {
+// kubeletStatusOf reads a static pod's mirror pod and events. For a new version of the manifest, kubelet creates the
+// mirror pod first of all: begun reports whether it has. words is why a container does not run, and the newest warning
+// event; empty if neither.
+func (c *Cluster) kubeletStatusOf(ctx context.Context, namespace, name, version string) (begun bool, words string, err error) {
 	mirror, err := c.Client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return kubeletStatus{}, nil
+	if apierrors.IsNotFound(err) || err == nil && mirror.Annotations[manifest.RestartedAtAnnotation] != version {
+		return false, "", nil
 	} else if err != nil {
-		return kubeletStatus{}, err
+		return false, "", err
 	}
-	if mirror.Annotations[manifest.RestartedAtAnnotation] != version {
-		return kubeletStatus{}, nil
-	}
-	var words []string
+	var all []string
 	for _, status := range mirror.Status.ContainerStatuses {
 		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" {
-			words = append(words, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "))
+			all = append(all, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "))
 		}
 	}
 	events, err := c.Client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
@@ -86,23 +76,32 @@ func (c *Cluster) kubeletStatusOf(ctx context.Context, namespace, name, version 
 	})
 	if err == nil && len(events.Items) > 0 {
 		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
-		words = append(words, newest.Reason+": "+newest.Message)
+		all = append(all, newest.Reason+": "+newest.Message)
 	}
-	return kubeletStatus{begun: true, words: strings.Join(words, "; ")}, nil
+	return true, strings.Join(all, "; "), nil
 }
 
 // staticPodUID is the mirror pod's annotation with the UID of the static pod.
 const staticPodUID = "kubernetes.io/config.hash"
 
+// pods lists pods of all namespaces. what they are is for the error, as is next, the command that lists them.
+func (c *Cluster) pods(ctx context.Context, options metav1.ListOptions, what, next string) ([]corev1.Pod, error) {
+	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("cannot list the %s: %w", what, err), "%s", next)
+	}
+	return pods.Items, nil
+}
+
 // Pending returns the unscheduled pods by schedulerName.
 func (c *Cluster) Pending(ctx context.Context) (map[string][]string, error) {
-	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=Pending"})
+	pods, err := c.pods(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=Pending"}, "pending pods",
+		"kubectl get pods -A --field-selector spec.nodeName=")
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("cannot list the pending pods: %w", err),
-			"kubectl get pods -A --field-selector spec.nodeName=")
+		return nil, err
 	}
 	found := map[string][]string{}
-	for _, pod := range pods.Items {
+	for _, pod := range pods {
 		name := pod.Spec.SchedulerName
 		found[name] = append(found[name], pod.Namespace+"/"+pod.Name)
 	}
@@ -118,38 +117,16 @@ func (c *Cluster) Nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes.Items, nil
 }
 
-// podsOn returns the pods of a node.
-func (c *Cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
-	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: "spec.nodeName=" + node,
-	})
-	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("cannot list the pods of this node: %w", err),
-			"kubectl get pods -A --field-selector spec.nodeName=%s", node)
-	}
-	return pods.Items, nil
-}
-
 // notEnded returns the pods that have not ended, from the API server's cache: there may be many.
 func (c *Cluster) notEnded(ctx context.Context) ([]corev1.Pod, error) {
-	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed", ResourceVersion: "0",
-	})
-	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("cannot list the pods: %w", err), "kubectl get pods -A")
-	}
-	return pods.Items, nil
+	return c.pods(ctx, metav1.ListOptions{FieldSelector: "status.phase!=Succeeded,status.phase!=Failed", ResourceVersion: "0"},
+		"pods", "kubectl get pods -A")
 }
 
 // queued reports whether other pods of a profile are waiting for their first scheduling attempt.
 func (c *Cluster) queued(ctx context.Context, profile string) bool {
-	pods, err := c.Client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: "spec.nodeName=,spec.schedulerName=" + profile, Limit: 100,
-	})
-	if err != nil {
-		return false
-	}
-	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+	pods, err := c.pods(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,spec.schedulerName=" + profile, Limit: 100}, "", "")
+	return err == nil && slices.ContainsFunc(pods, func(pod corev1.Pod) bool {
 		return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == profile && pod.Labels[probeLabel] != probeName &&
 			len(pod.Status.Conditions) == 0
 	})

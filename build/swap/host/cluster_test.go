@@ -25,16 +25,19 @@ func TestKubeletsWordsAreThoseOfThisVersion(t *testing.T) {
 		}}}},
 	}
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Reason: "FailedMount", Message: "/absent is not there"}
-	c := &Cluster{Client: fake.NewSimpleClientset(mirror, event)}
-	got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp1", "now")
-	if want := (kubeletStatus{true, "ErrImagePull: no such host; FailedMount: /absent is not there"}); got != want || err != nil {
-		t.Errorf("kubelet says %+v, %v", got, err)
-	}
-	if got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp1", "before"); got != (kubeletStatus{}) || err != nil {
-		t.Errorf("of another version kubelet says %+v, %v", got, err)
-	}
-	if got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp2", "now"); got != (kubeletStatus{}) || err != nil {
-		t.Errorf("of another node's kubelet says %+v, %v", got, err)
+	cluster := &Cluster{Client: fake.NewSimpleClientset(mirror, event)}
+	for _, c := range []struct {
+		node, version, words string
+		begun                bool
+	}{
+		{"cp1", "now", "ErrImagePull: no such host; FailedMount: /absent is not there", true},
+		{"cp1", "before", "", false},
+		{"cp2", "now", "", false},
+	} {
+		begun, words, err := cluster.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-"+c.node, c.version)
+		if begun != c.begun || words != c.words || err != nil {
+			t.Errorf("%+v: kubelet says %v, %q, %v", c, begun, words, err)
+		}
 	}
 }
 

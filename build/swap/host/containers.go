@@ -9,7 +9,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -18,48 +17,40 @@ import (
 	"kube-scheduler-fork/build/swap/manifest"
 )
 
-// Container is one container of a static pod; each restart creates another.
-type Container struct {
-	id      string
-	Sandbox string
-	ImageID string
-	Created time.Time
-	Running bool
+// Runs reports whether a container runs, or was created and has not started yet: it will run.
+func Runs(c *cri.Container) bool {
+	return c.State == cri.ContainerState_CONTAINER_RUNNING || c.State == cri.ContainerState_CONTAINER_CREATED
 }
 
-// ContainersOf returns the containers with a name in a pod, for every UID of the pod: a static pod with a changed
+// Containers returns the containers of the scheduler in a pod, for every UID of the pod: a static pod with a changed
 // manifest is another pod with the same name.
-func (r *Runtime) ContainersOf(ctx context.Context, namespace, pod, name string) ([]Container, error) {
-	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{
-		PodNamespaceLabel: namespace, PodNameLabel: pod, ContainerNameLabel: name,
-	}}})
+func (n *Node) Containers(ctx context.Context, pod *manifest.Pod) ([]*cri.Container, error) {
+	return n.Runtime.listContainers(ctx, &cri.ContainerFilter{LabelSelector: map[string]string{
+		PodNamespaceLabel: pod.Object.Namespace, PodNameLabel: n.podName(pod), ContainerNameLabel: pod.Container().Name,
+	}})
+}
+
+func (r *Runtime) listContainers(ctx context.Context, filter *cri.ContainerFilter) ([]*cri.Container, error) {
+	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: filter})
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
-			"systemctl status containerd docker")
+		return nil, doesNot("list its containers", err)
 	}
-	var found []Container
-	for _, c := range answer.Containers {
-		found = append(found, Container{
-			id:      c.Id,
-			Sandbox: c.PodSandboxId,
-			ImageID: c.ImageRef,
-			Created: time.Unix(0, c.CreatedAt),
-			// Count a created container that has not started yet: it will run.
-			Running: c.State == cri.ContainerState_CONTAINER_RUNNING || c.State == cri.ContainerState_CONTAINER_CREATED,
-		})
-	}
-	return found, nil
+	return answer.Containers, nil
+}
+
+// doesNot adds to an error what the container runtime does not do, and the next step.
+func doesNot(what string, err error) error {
+	return nextstep.With(fmt.Errorf("the container runtime does not %s: %w", what, err), "systemctl status containerd docker")
 }
 
 // containerOf returns the name of a container, running or not, that
 // was created from an image and is not in the pod except; empty: none.
 func (r *Runtime) containerOf(ctx context.Context, imageID string, except metav1.ObjectMeta) (string, error) {
-	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{})
+	containers, err := r.listContainers(ctx, nil)
 	if err != nil {
-		return "", nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
-			"systemctl status containerd docker")
+		return "", err
 	}
-	for _, c := range answer.Containers {
+	for _, c := range containers {
 		if c.ImageRef != imageID && c.GetImage().GetImage() != imageID ||
 			c.Labels[PodNamespaceLabel] == except.Namespace && c.Labels[PodNameLabel] == except.Name {
 			continue
@@ -70,34 +61,15 @@ func (r *Runtime) containerOf(ctx context.Context, imageID string, except metav1
 	return "", nil
 }
 
-// sandbox is the runtime's sandbox for one version of a static pod.
-type sandbox struct {
-	id     string
-	podUID string
-	// restartedAt is the annotation that distinguishes versions of the manifest; empty without one.
-	restartedAt string
-	created     time.Time
-}
-
-// sandboxesOf returns the sandboxes of all pods with that name.
-func (r *Runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]sandbox, error) {
-	answer, err := r.Containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
-		PodNamespaceLabel: namespace, PodNameLabel: pod,
+// sandboxes returns the sandboxes of a pod, one for each version of its manifest.
+func (n *Node) sandboxes(ctx context.Context, pod *manifest.Pod) ([]*cri.PodSandbox, error) {
+	answer, err := n.Runtime.Containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
+		PodNamespaceLabel: pod.Object.Namespace, PodNameLabel: n.podName(pod),
 	}}})
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("the container runtime does not list its pods: %w", err),
-			"systemctl status containerd docker")
+		return nil, doesNot("list its pods", err)
 	}
-	var found []sandbox
-	for _, item := range answer.Items {
-		found = append(found, sandbox{
-			id:          item.Id,
-			podUID:      item.Labels[podUIDLabel],
-			restartedAt: item.Annotations[manifest.RestartedAtAnnotation],
-			created:     time.Unix(0, item.CreatedAt),
-		})
-	}
-	return found, nil
+	return answer.Items, nil
 }
 
 // ending describes a container's exit and its last log lines.

@@ -4,11 +4,13 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap/manifest"
@@ -35,37 +37,34 @@ func (n *Node) Load(ctx context.Context, archive, name, wantID string) error {
 	}
 	id := ""
 	// The runtime reports a new image with a short delay.
-	for deadline := time.Now().Add(10 * time.Second); ; {
-		if id, err = n.Runtime.ImageID(ctx, name); err != nil {
-			return err
+	err = wait.PollImmediate(PollInterval, 10*time.Second, func() (done bool, err error) {
+		if ctx.Err() != nil {
+			return false, context.Cause(ctx)
 		}
-		if id == wantID {
-			n.Say("loaded %s (image %s)", name, Short(id))
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return nextstep.With(
-				fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s",
-					archive, n.Runtime.Endpoint, id, name, wantID),
-				"%s images ls", n.Runtime.Tool()[0])
-		}
-		select {
-		case <-time.After(PollInterval):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		id, err = n.Runtime.ImageID(ctx, name)
+		return id == wantID, err
+	})
+	if errors.Is(err, wait.ErrWaitTimeout) {
+		return nextstep.With(
+			fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s",
+				archive, n.Runtime.Endpoint, id, name, wantID),
+			"%s images ls", n.Runtime.Tool()[0])
+	} else if err == nil {
+		n.Say("loaded %s (image %s)", name, Short(id))
 	}
+	return err
 }
 
 // ImageUser returns a container or pod of this node, other than the
 // scheduler, that was created from an image or refers to it; empty: none.
 func (n *Node) ImageUser(ctx context.Context, scheduler *manifest.Pod, id string) (string, error) {
-	own := metav1.ObjectMeta{Namespace: scheduler.Namespace, Name: n.PodName(scheduler)}
+	own := metav1.ObjectMeta{Namespace: scheduler.Object.Namespace, Name: n.podName(scheduler)}
 	container, err := n.Runtime.containerOf(ctx, id, own)
 	if container != "" || err != nil {
 		return container, err
 	}
-	pods, err := n.Cluster.podsOn(ctx, n.Kubelet.NodeName)
+	selector := "spec.nodeName=" + n.Kubelet.NodeName
+	pods, err := n.Cluster.pods(ctx, metav1.ListOptions{FieldSelector: selector}, "pods of this node", "kubectl get pods -A --field-selector "+selector)
 	if err != nil {
 		return "", err
 	}

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -103,16 +104,13 @@ func readKubelet(process int, arguments []string) (*Kubelet, error) {
 		if err := yaml.Unmarshal(content, &settings); err != nil {
 			return nil, nextstep.With(fmt.Errorf("kubelet's configuration %s: %w", *file, err), "fix it")
 		}
-		if k.Manifests == "" {
-			k.Manifests = settings.StaticPodPath
-		}
+		k.Manifests = cmp.Or(k.Manifests, settings.StaticPodPath)
 	}
 	if k.NodeName == "" {
-		name, err := os.Hostname()
-		if err != nil {
+		var err error
+		if k.NodeName, err = os.Hostname(); err != nil {
 			return nil, err
 		}
-		k.NodeName = name
 	}
 	// kubelet does the same, also with --hostname-override.
 	k.NodeName = strings.ToLower(strings.TrimSpace(k.NodeName))
@@ -121,9 +119,7 @@ func readKubelet(process int, arguments []string) (*Kubelet, error) {
 		if *networkPlugin == "cni" {
 			k.pluginFolders, k.networkFolder = *pluginFolders, *networkFolder
 		}
-		if k.Endpoint == "" {
-			k.Endpoint = dockershim
-		}
+		k.Endpoint = cmp.Or(k.Endpoint, dockershim)
 	}
 	if k.Endpoint = strings.TrimPrefix(k.Endpoint, "unix://"); k.Endpoint == "" {
 		return nil, nextstep.With(fmt.Errorf("kubelet (process %d) names no --container-runtime-endpoint", process),
@@ -146,10 +142,7 @@ func podCgroups(root string, pods map[string]bool) []string {
 	var found []string
 	// Ignore errors: a group may be removed during the walk.
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return nil
-		}
-		if !entry.IsDir() {
+		if err != nil || !entry.IsDir() {
 			return nil
 		}
 		if entry.Name() == unifiedCgroups {

@@ -7,50 +7,28 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/utils/pointer"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// Holder is the holder of a lease, with its times.
-type Holder struct {
-	Identity string
-	Renewed  time.Time
-	// Duration is how long after renewed the lease is valid.
-	Duration time.Duration
-}
-
-// Holder returns the holder of a lease; the zero holder if no
+// Holder returns the holder of a lease; the zero record if no
 // scheduler has ever held it, or the last one has released it.
-func (c *Cluster) Holder(ctx context.Context, lease schedulerpod.Lease) (Holder, error) {
+func (c *Cluster) Holder(ctx context.Context, lease schedulerpod.Lease) (resourcelock.LeaderElectionRecord, error) {
 	found, err := c.Client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Holder{}, nil
+		return resourcelock.LeaderElectionRecord{}, nil
 	} else if err != nil {
-		return Holder{}, nextstep.With(
+		return resourcelock.LeaderElectionRecord{}, nextstep.With(
 			fmt.Errorf("cannot read the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
 			"kubectl -n %s get lease %s", lease.Namespace, lease.Name)
 	}
-	return holderOf(&found.Spec), nil
-}
-
-func holderOf(spec *coordinationv1.LeaseSpec) Holder {
-	var h Holder
-	if spec.HolderIdentity != nil {
-		h.Identity = *spec.HolderIdentity
-	}
-	if spec.RenewTime != nil {
-		h.Renewed = spec.RenewTime.Time
-	}
-	if spec.LeaseDurationSeconds != nil {
-		h.Duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
-	}
-	return h
+	return *resourcelock.LeaseSpecToLeaderElectionRecord(&found.Spec), nil
 }
 
 // release releases a lease whose holder is dead, as the holder would have done on shutdown, and reports whether the
@@ -61,12 +39,11 @@ func (c *Cluster) release(ctx context.Context, lease schedulerpod.Lease, dead st
 	if err != nil {
 		return false, err
 	}
-	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != dead {
+	if pointer.StringDeref(found.Spec.HolderIdentity, "") != dead {
 		return true, nil
 	}
-	none, second := "", int32(1)
 	now := metav1.NowMicro()
-	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &none, &second
+	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = pointer.String(""), pointer.Int32(1)
 	found.Spec.AcquireTime, found.Spec.RenewTime = &now, &now
 	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
 	return err == nil, err

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -12,32 +13,27 @@ import (
 
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap/record"
 )
 
-// network is the state of the pod network, and the directories of its plugins.
+// network has the directories of the pod network's plugins, and the directory of its CNI configuration.
 type network struct {
-	ready   bool
-	message string
-	// binaries are the plugin directories; configurations is the CNI configuration directory.
 	binaries       []string
 	configurations string
 }
 
-// network queries the runtime. With dockershim, kubelet manages the network: its flags have the directories.
-func (r *Runtime) network(ctx context.Context) (*network, error) {
-	answer, err := r.Containers.Status(ctx, &cri.StatusRequest{Verbose: true})
+// MissingPlugins returns the network plugins that the CNI
+// configuration names and that are in none of the plugin directories.
+func (n *Node) MissingPlugins(ctx context.Context) []string {
+	answer, err := n.Runtime.Containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("the container runtime does not return its status: %w", err),
-			"systemctl status containerd docker")
+		return nil
 	}
-	n := &network{binaries: []string{"/opt/cni/bin"}, configurations: "/etc/cni/net.d"}
-	for _, condition := range answer.Status.Conditions {
-		if condition.Type == cri.NetworkReady {
-			n.ready, n.message = condition.Status, condition.Message
-		}
+	if n.Kubelet.Docker {
+		// With dockershim, kubelet manages the network: its flags have the directories.
+		return network{strings.Split(n.Kubelet.pluginFolders, ","), n.Kubelet.networkFolder}.missing()
 	}
+	net := network{[]string{"/opt/cni/bin"}, "/etc/cni/net.d"}
 	var settings struct {
 		CNI struct {
 			BinDir  string   `json:"binDir"`
@@ -48,33 +44,18 @@ func (r *Runtime) network(ctx context.Context) (*network, error) {
 	// containerd reports its settings; other runtimes may use another format, or report none.
 	if text, found := answer.Info["config"]; found && json.Unmarshal([]byte(text), &settings) == nil {
 		if settings.CNI.BinDir != "" {
-			n.binaries = filepath.SplitList(settings.CNI.BinDir)
+			net.binaries = filepath.SplitList(settings.CNI.BinDir)
 		}
 		if len(settings.CNI.BinDirs) > 0 {
-			n.binaries = settings.CNI.BinDirs
+			net.binaries = settings.CNI.BinDirs
 		}
-		if settings.CNI.ConfDir != "" {
-			n.configurations = settings.CNI.ConfDir
-		}
-	}
-	return n, nil
-}
-
-// MissingPlugins returns the network plugins that the CNI
-// configuration names and that are in none of the plugin directories.
-func (n *Node) MissingPlugins(ctx context.Context) []string {
-	net, err := n.Runtime.network(ctx)
-	if err != nil {
-		return nil
-	}
-	if n.Kubelet.Docker {
-		net.binaries, net.configurations = strings.Split(n.Kubelet.pluginFolders, ","), n.Kubelet.networkFolder
+		net.configurations = cmp.Or(settings.CNI.ConfDir, net.configurations)
 	}
 	return net.missing()
 }
 
 // missing reads the configuration that the runtime uses: the first by name.
-func (n *network) missing() []string {
+func (n network) missing() []string {
 	entries, err := os.ReadDir(n.configurations)
 	if err != nil {
 		return nil
@@ -115,7 +96,7 @@ func (n *network) missing() []string {
 	return nil
 }
 
-func (n *network) has(plugin string) bool {
+func (n network) has(plugin string) bool {
 	for _, folder := range n.binaries {
 		if info, err := os.Stat(filepath.Join(folder, plugin)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
 			return true

@@ -29,8 +29,8 @@ type Node struct {
 	Say func(format string, arguments ...any)
 }
 
-// PodName returns the name of a static pod in the API server.
-func (n *Node) PodName(pod *manifest.Pod) string { return pod.Name + "-" + n.Kubelet.NodeName }
+// podName returns the name of a static pod in the API server and the container runtime.
+func (n *Node) podName(pod *manifest.Pod) string { return pod.Object.Name + "-" + n.Kubelet.NodeName }
 
 // prober connects only to schedulers of this node, whose certificates are self-signed.
 var prober = &http.Client{
@@ -94,13 +94,12 @@ func (n *Node) Broken(ctx context.Context, pod *manifest.Pod, manifest string) e
 // trouble returns what is wrong with the running scheduler; empty: nothing. changed is the last time that the manifest
 // was written or kubelet created a sandbox for it.
 func (n *Node) trouble(ctx context.Context, pod *manifest.Pod, manifest string) (problem string, changed time.Time, err error) {
-	name := n.PodName(pod)
-	containers, err := n.Runtime.ContainersOf(ctx, pod.Namespace, name, pod.ContainerName)
+	containers, err := n.Containers(ctx, pod)
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	problem = "none of its containers runs"
-	if slices.ContainsFunc(containers, func(c Container) bool { return c.Running }) {
+	if slices.ContainsFunc(containers, Runs) {
 		problem = Healthy(ctx, pod.HealthURL())
 	}
 	if problem == "" {
@@ -111,10 +110,10 @@ func (n *Node) trouble(ctx context.Context, pod *manifest.Pod, manifest string) 
 		// Use the change time: a rename does not update the others.
 		changed = time.Unix(file.Ctim.Unix())
 	}
-	sandboxes, err := n.Runtime.sandboxesOf(ctx, pod.Namespace, name)
+	sandboxes, err := n.sandboxes(ctx, pod)
 	for _, sandbox := range sandboxes {
-		if sandbox.created.After(changed) {
-			changed = sandbox.created
+		if created := time.Unix(0, sandbox.CreatedAt); created.After(changed) {
+			changed = created
 		}
 	}
 	return problem, changed, err

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	goruntime "runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -94,24 +93,18 @@ func filesOfKubeconfig(file string) (names []string) {
 
 // Unreadable returns the files that a user without capabilities cannot read in the view; of a directory, its entries.
 func (v *View) Unreadable(user syscall.Credential, files []string) (closed []string, err error) {
-	done := make(chan error)
-	go func() {
-		// The thread stays locked, so it ends with this function, and no other goroutine gets its root and its rights.
-		goruntime.LockOSThread()
-		done <- func() error {
-			if err := v.mount(); err != nil {
-				return err
-			}
-			if err := errors.Join(unix.Chroot(v.root), become(user)); err != nil {
-				return fmt.Errorf("cannot become the scheduler's user: %w", err)
-			}
-			for _, file := range files {
-				closed = append(closed, unreadableIn(file)...)
-			}
-			return nil
-		}()
-	}()
-	err = <-done
+	err = onOwnThread(func() error {
+		if err := v.mount(); err != nil {
+			return err
+		}
+		if err := errors.Join(unix.Chroot(v.root), become(user)); err != nil {
+			return fmt.Errorf("cannot become the scheduler's user: %w", err)
+		}
+		for _, file := range files {
+			closed = append(closed, unreadableIn(file)...)
+		}
+		return nil
+	})
 	return closed, err
 }
 

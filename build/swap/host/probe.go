@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,29 +17,34 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/pointer"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// NoProbe is the value of Request.Probe that disables probing.
-const NoProbe = "none"
-
-// probeTime is how long a probe pod may wait for a node.
-const probeTime = 30 * time.Second
-
-// probeBefore is the same before the change. It is shorter, since a working scheduler needs only a moment.
-const probeBefore = 10 * time.Second
-
-// probeImage hardly ever runs: the pod is deleted as soon as
-// it is bound. kubelet uses the same image for pod sandboxes.
-const probeImage = "registry.k8s.io/pause:3.6"
-
-// probeLabel is on every probe pod.
-const probeLabel = "app.kubernetes.io/name"
-
-// probeName is the label's value, and the prefix of probe pods' names.
-const probeName = "kube-scheduler-swap-probe"
+const (
+	// NoProbe is the value of Request.Probe that disables probing.
+	NoProbe = "none"
+	// probeTime is how long a probe pod may wait for a node.
+	probeTime = 30 * time.Second
+	// probeBefore is the same before the change. It is shorter, since a working scheduler needs only a moment.
+	probeBefore = 10 * time.Second
+	// probeAgain is the delay before a new probe pod after an error. The
+	// scheduler itself retries the same pod only after a minute or more.
+	probeAgain = 5 * time.Second
+	// probeImage hardly ever runs: the pod is deleted as soon as
+	// it is bound. kubelet uses the same image for pod sandboxes.
+	probeImage = "registry.k8s.io/pause:3.6"
+	// probeLabel is on every probe pod; its value probeName is also the prefix of their names. probeNode is the label with
+	// the node that a probe pod was created from.
+	probeLabel = "app.kubernetes.io/name"
+	probeName  = "kube-scheduler-swap-probe"
+	probeNode  = "kube-scheduler-swap/node"
+	// schedulerError is the reason of a pod's PodScheduled condition after
+	// an error in scheduling or binding. The API has no constant for it.
+	schedulerError = "SchedulerError"
+)
 
 // RemoveProbes deletes probe pods that a killed run has left.
 // The lock ensures that no other run is probing from this node.
@@ -51,9 +57,6 @@ func (n *Node) RemoveProbes(ctx context.Context) {
 		n.Say("probe pods of earlier runs may be left: %v", err)
 	}
 }
-
-// probeNode is the label with the node that a probe pod was created from.
-const probeNode = "kube-scheduler-swap/node"
 
 // Probes are the profiles that must bind a probe pod. asked reports whether the operator named them; then an
 // inconclusive probe is a failure. bound reports whether default-scheduler bound a probe pod before the change; then it
@@ -78,14 +81,6 @@ func ProbesOf(named []string) (Probes, error) {
 	return Probes{profiles: named, Asked: true}, nil
 }
 
-// inconclusive is returned when a probe is inconclusive. tried reports whether the scheduler found no node.
-type inconclusive struct {
-	reason string
-	tried  bool
-}
-
-func (u *inconclusive) Error() string { return u.reason }
-
 // ProbeAll makes the scheduler that holds the lease bind a pod of each profile. If that is another node's scheduler,
 // this does not test the new one here; but if it binds nothing, the control plane is not healthy enough to continue.
 func (n *Node) ProbeAll(ctx context.Context, wanted Probes, lease *schedulerpod.Lease, leads bool) error {
@@ -104,25 +99,25 @@ func (n *Node) ProbeAll(ctx context.Context, wanted Probes, lease *schedulerpod.
 			return err
 		}
 		other := n.otherLeader(ctx, lease, leads)
-		var nothing *inconclusive
 		var failed *Failure
+		isFailure := errors.As(err, &failed)
 		switch {
 		case err == nil && other != "":
 			n.Say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds "+
 				"pods once it leads", other)
 		case err == nil:
-		case errors.As(err, &nothing) && wanted.Asked:
-			return &Failure{Reason: nothing.reason}
-		case errors.As(err, &nothing) && nothing.tried && wanted.Bound && profile == corev1.DefaultSchedulerName:
+		case isFailure && failed.inconclusive && wanted.Asked:
+			return failed
+		case isFailure && failed.noNode && wanted.Bound && profile == corev1.DefaultSchedulerName:
 			return &Failure{Leader: other, Reason: fmt.Sprintf("%s. Before the swap, such a pod was bound (if such pods are "+
-				"to stay Pending from now on: --probe %s)", strings.TrimRight(nothing.reason, "."), NoProbe)}
-		case errors.As(err, &nothing):
+				"to stay Pending from now on: --probe %s)", strings.TrimRight(failed.Reason, "."), NoProbe)}
+		case isFailure && failed.inconclusive:
 			n.Say("whether %s binds pods is unknown: %s. Check whether pods are pending: "+
-				"kubectl get pods -A --field-selector status.phase=Pending", profile, strings.TrimRight(nothing.reason, "."))
-		case errors.As(err, &failed) && failed.noCondition && other != "" && profile != corev1.DefaultSchedulerName:
+				"kubectl get pods -A --field-selector status.phase=Pending", profile, strings.TrimRight(failed.Reason, "."))
+		case isFailure && failed.noCondition && other != "" && profile != corev1.DefaultSchedulerName:
 			n.Say("whether %s binds pods is unknown: %s holds the lease, but does not serve it: its pods wait until that node has the "+
 				"new configuration, too", profile, other)
-		case errors.As(err, &failed):
+		case isFailure:
 			failed.Leader = other
 			return failed
 		default:
@@ -146,28 +141,20 @@ func (n *Node) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads
 	}
 	now, err := n.Cluster.Holder(ctx, *lease)
 	switch {
-	case err == nil && IsHere(now.Identity), (err != nil || now.Identity == "") && leads:
+	case err == nil && IsHere(now.HolderIdentity), (err != nil || now.HolderIdentity == "") && leads:
 		return ""
-	case err != nil || now.Identity == "":
+	case err != nil || now.HolderIdentity == "":
 		return "another node's scheduler"
 	}
-	return now.Identity
+	return now.HolderIdentity
 }
 
-// schedulerError is the reason of a pod's PodScheduled condition after
-// an error in scheduling or binding. The API has no constant for it.
-const schedulerError = "SchedulerError"
-
-// probeAgain is the delay before a new probe pod after an error. The
-// scheduler itself retries the same pod only after a minute or more.
-const probeAgain = 5 * time.Second
-
 // probe makes a profile bind a pod that requests nothing and tolerates all taints, and deletes the pod. It retries,
-// since an error may be temporary. It returns *inconclusive if the result says nothing about the scheduler.
+// since an error may be temporary. A *Failure may be inconclusive.
 func (n *Node) probe(ctx context.Context, profile string, patience time.Duration) error {
 	// Check before creating a pod: to make room for it, the scheduler might preempt one with a lower priority.
 	if n.Cluster.full(ctx) {
-		return &inconclusive{reason: "every node has its maximum number of pods"}
+		return &Failure{Reason: "every node has its maximum number of pods", inconclusive: true}
 	}
 	waiting, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -196,12 +183,12 @@ func (n *Node) probe(ctx context.Context, profile string, patience time.Duration
 	reason := fmt.Sprintf("%s did not bind the probe pod within %s: ", profile, patience)
 	switch {
 	case last.blind != nil:
-		return &inconclusive{reason: reason + last.blind.Error()}
+		return &Failure{Reason: reason + last.blind.Error(), inconclusive: true}
 	case last.condition.Reason == corev1.PodReasonUnschedulable:
 		// The scheduler has tried every node: they may all be hot, or cordoned for another reason.
-		return &inconclusive{reason: reason + last.condition.Message, tried: true}
+		return &Failure{Reason: reason + last.condition.Message, inconclusive: true, noNode: true}
 	case last.condition.Message == "" && n.Cluster.queued(ctx, profile):
-		return &inconclusive{reason: reason + "other pods are ahead of it in the queue"}
+		return &Failure{Reason: reason + "other pods are ahead of it in the queue", inconclusive: true}
 	}
 	noCondition := last.condition.Message == ""
 	if noCondition {
@@ -224,8 +211,6 @@ type attempt struct {
 // attempt creates a probe pod and waits until it is bound, its condition reports an error, or the time is over.
 func (n *Node) attempt(ctx, waiting context.Context, profile string) (attempt, error) {
 	pods := n.Cluster.Client.CoreV1().Pods(metav1.NamespaceSystem)
-	no := false
-	grace := int64(0)
 	// Request zero: a LimitRange then sets no defaults that a full node lacks, and a ResourceQuota admits the pod.
 	nothing := corev1.ResourceList{corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}}
 	pod := &corev1.Pod{
@@ -240,15 +225,15 @@ func (n *Node) attempt(ctx, waiting context.Context, profile string) (attempt, e
 				Resources: corev1.ResourceRequirements{Requests: nothing}}},
 			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			RestartPolicy:                 corev1.RestartPolicyNever,
-			AutomountServiceAccountToken:  &no,
-			TerminationGracePeriodSeconds: &grace,
+			AutomountServiceAccountToken:  pointer.Bool(false),
+			TerminationGracePeriodSeconds: pointer.Int64(0),
 		},
 	}
 	defer func() {
 		// Clean up even if the user has cancelled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
-		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: pointer.Int64(0)})
 		if err != nil && !apierrors.IsNotFound(err) {
 			n.Say("the probe pod is left: kubectl -n %s delete pod %s (%v)", metav1.NamespaceSystem, pod.Name, err)
 		}
@@ -263,13 +248,10 @@ func (n *Node) attempt(ctx, waiting context.Context, profile string) (attempt, e
 		// A rejected pod stays rejected; an API server that does not answer may answer later.
 		return refused == nil || apierrors.IsForbidden(refused) || apierrors.IsInvalid(refused), nil
 	})
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return attempt{}, context.Cause(ctx)
-	case refused != nil:
-		return attempt{}, &inconclusive{reason: fmt.Sprintf("the probe pod cannot be created: %v", refused)}
-	case err != nil:
-		return attempt{}, &inconclusive{reason: fmt.Sprintf("the probe pod cannot be created: %v", err)}
+	} else if err = cmp.Or(refused, err); err != nil {
+		return attempt{}, &Failure{Reason: fmt.Sprintf("the probe pod cannot be created: %v", err), inconclusive: true}
 	}
 	n.Say("waiting for %s to bind the probe pod %s/%s", profile, metav1.NamespaceSystem, pod.Name)
 	var a attempt

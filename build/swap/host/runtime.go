@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
@@ -69,9 +68,10 @@ func ConnectRuntime(ctx context.Context, endpoint string, docker bool) (*Runtime
 			Images:     cri.NewImageServiceClient(connection),
 			connection: connection,
 			Endpoint:   endpoint,
-			Docker:     docker,
 		}
-		if err = ping(ctx, r); err == nil {
+		answer, err := r.Containers.Version(ctx, &cri.VersionRequest{})
+		if err == nil {
+			r.Name = answer.RuntimeName
 			// Docker is used either by kubelet itself, or through cri-dockerd.
 			r.Docker = docker || r.Name == "docker"
 			return r, nil
@@ -87,16 +87,6 @@ func ConnectRuntime(ctx context.Context, endpoint string, docker bool) (*Runtime
 		"systemctl status containerd docker")
 }
 
-func ping(ctx context.Context, r *Runtime) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	answer, err := r.Containers.Version(ctx, &cri.VersionRequest{})
-	if err == nil {
-		r.Name = answer.RuntimeName
-	}
-	return err
-}
-
 // Close closes the connection.
 func (r *Runtime) Close() { r.connection.Close() }
 
@@ -104,14 +94,9 @@ func (r *Runtime) Close() { r.connection.Close() }
 func (r *Runtime) ImageID(ctx context.Context, name string) (string, error) {
 	answer, err := r.Images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 	if err != nil {
-		return "", nextstep.With(
-			fmt.Errorf("the container runtime does not return the status of the image %s: %w", name, err),
-			"systemctl status containerd docker")
+		return "", doesNot("return the status of the image "+name, err)
 	}
-	if answer.Image == nil {
-		return "", nil
-	}
-	return answer.Image.Id, nil
+	return answer.GetImage().GetId(), nil
 }
 
 // Pull pulls an image from its registry.
@@ -178,8 +163,8 @@ func (r *Runtime) Remove(ctx context.Context, id string) error {
 
 // removeExited removes the exited containers of an image, as kubelet does later. Docker keeps an image that has one.
 func (r *Runtime) removeExited(ctx context.Context, imageID string) error {
-	exited := &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_EXITED}}
-	answer, err := r.Containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: exited})
+	exited := &cri.ListContainersRequest{Filter: &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_EXITED}}}
+	answer, err := r.Containers.ListContainers(ctx, exited)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -39,11 +40,9 @@ func (c *Cluster) Schedulers(ctx context.Context) ([]clusterScheduler, error) {
 			if pod.Line.Program < 0 {
 				continue
 			}
-			config, known := c.configOfPod(ctx, pod)
-			if !known {
-				continue
+			if config, known := c.configOfPod(ctx, pod); known {
+				found = append(found, clusterScheduler{item.Namespace + "/" + item.Name, config.SchedulerNames(), pod.Lease(config)})
 			}
-			found = append(found, clusterScheduler{item.Namespace + "/" + item.Name, config.SchedulerNames(), pod.Lease(config)})
 		}
 	}
 	return found, nil
@@ -83,12 +82,7 @@ const (
 // WithoutOvercommit describes the effect of a change of the scheduler on pods that request overcommitResource in a
 // profile that does not enable the plugin afterwards; empty if there are none. A nil configuration is the default one.
 func (c *Cluster) WithoutOvercommit(ctx context.Context, before, after *schedulerpod.Config) (string, error) {
-	if before == nil {
-		before = &schedulerpod.Config{}
-	}
-	if after == nil {
-		after = &schedulerpod.Config{}
-	}
+	before, after = cmp.Or(before, &schedulerpod.Config{}), cmp.Or(after, &schedulerpod.Config{})
 	served, enabled := append(before.SchedulerNames(), after.SchedulerNames()...), after.ProfilesWith(overcommitPlugin)
 	pods, err := c.notEnded(ctx)
 	if err != nil {

@@ -40,24 +40,20 @@ type Scheduler struct {
 // IsControl reports whether a version is that of an image of `make control`.
 func IsControl(version string) bool { return strings.Contains(version, "+control.") }
 
-// checkFlags are the flags with which a scheduler creates its profiles and exits. A stock scheduler does that when it
-// writes its configuration; it sends no request before. Without a port, it does not need the one of the running scheduler.
-func (s Scheduler) checkFlags() []string {
-	if s.Control {
-		return []string{"--secure-port=0", "--write-config-to=/dev/null"}
-	}
-	return []string{"--validate-config"}
-}
-
 // unknownPlugin is the error of a scheduler whose registry lacks a plugin of the configuration.
 var unknownPlugin = regexp.MustCompile(`Plugin \\?"([^"\\]+)\\?" does not exist`)
 
-// Validate makes a scheduler check the command line and the environment of a pod with checkFlags: it reads the
-// configuration and creates every profile with its plugins. It does not listen on a port and needs no API server.
-// config is the content of the configuration file on the command line; nil without one. accepts returns the parsed
-// configuration and the scheduler's warnings and notes.
+// Validate makes a scheduler check the command line and the environment of a pod: it reads the configuration, creates
+// every profile with its plugins, and exits. It does not listen on a port and needs no API server. config is the content
+// of the configuration file on the command line; nil without one. Validate returns the parsed configuration and the
+// scheduler's warnings and notes.
 func (s Scheduler) Validate(ctx context.Context, pod *manifest.Pod, config []byte) (*schedulerpod.Config, []string, error) {
-	arguments := append(slices.Clone(pod.Line.Arguments()), s.checkFlags()...)
+	arguments := append(slices.Clone(pod.Line.Arguments()), "--validate-config")
+	if s.Control {
+		// A stock scheduler creates its profiles and exits when it writes its configuration; it sends no request before.
+		// Without a port, it does not need the one of the running scheduler.
+		arguments = append(slices.Clone(pod.Line.Arguments()), "--secure-port=0", "--write-config-to=/dev/null")
+	}
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
 	command := exec.CommandContext(ctx, s.Binary, arguments...)

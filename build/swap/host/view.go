@@ -170,36 +170,42 @@ func (v *View) covers(target string) bool {
 	return v.outer(target) != nil || slices.ContainsFunc(v.binds, func(b bind) bool { return b.target == target })
 }
 
-// Run runs a command of the image in the view. The mounts belong to one thread of this process: they end with it, and
-// are not visible to other processes.
+// Run runs a command of the image in the view. Its mounts are not visible to other processes.
 func (v *View) Run(command *exec.Cmd) error {
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Chroot: v.root, Credential: v.User, Pdeathsig: syscall.SIGKILL}
+	return onOwnThread(func() error {
+		if err := v.mount(); err != nil {
+			return nextstep.With(err, "run this as root on the node itself, not in a container")
+		}
+		return command.Run()
+	})
+}
+
+// onOwnThread calls a function on a thread of its own. The thread stays locked, so it ends with the function, and no
+// other goroutine gets its mounts, its root and its rights.
+func onOwnThread(do func() error) error {
 	done := make(chan error)
 	go func() {
-		// The thread stays locked, so it ends with this function.
 		goruntime.LockOSThread()
-		done <- func() error {
-			if err := v.mount(); err != nil {
-				return nextstep.With(err, "run this as root on the node itself, not in a container")
-			}
-			return command.Run()
-		}()
+		done <- do()
 	}()
 	return <-done
 }
 
+// mount makes the mounts of the view, for this thread alone.
 func (v *View) mount() error {
+	const failed = "cannot recreate the mounts of the scheduler's pod: "
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("cannot recreate the mounts of the scheduler's pod: unshare: %w", err)
+		return fmt.Errorf(failed+"unshare: %w", err)
 	}
 	// Keep the following mounts invisible to the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot recreate the mounts of the scheduler's pod: making mounts private: %w", err)
+		return fmt.Errorf(failed+"making mounts private: %w", err)
 	}
 	for _, b := range v.binds {
 		if err := unix.Mount(b.source, filepath.Join(v.root, b.target), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return fmt.Errorf("cannot recreate the mounts of the scheduler's pod: %s at %s: %w", b.source, b.target, err)
+			return fmt.Errorf(failed+"%s at %s: %w", b.source, b.target, err)
 		}
 	}
 	return nil

@@ -8,6 +8,10 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/schedulerpod"
 	"kube-scheduler-fork/build/swap/manifest"
@@ -50,6 +54,8 @@ type Failure struct {
 	Leader string
 	// noCondition reports whether no scheduler set a condition on the probe pod.
 	noCondition bool
+	// inconclusive reports whether a probe says nothing about the scheduler, as if no node takes the pod (noNode).
+	inconclusive, noNode bool
 }
 
 func (f *Failure) Error() string {
@@ -77,7 +83,7 @@ type Watch struct {
 	// cgroups are the control groups of the pods that ran before.
 	cgroups []string
 	// holder is the lease holder before the replacement.
-	holder Holder
+	holder resourcelock.LeaderElectionRecord
 
 	// first is the time of the first version of the manifest; version is the restart time of the current one.
 	first   time.Time
@@ -106,10 +112,10 @@ func (n *Node) WatchReplacement(ctx context.Context, pod *manifest.Pod, want Wan
 	pods := map[string]bool{}
 	if sandboxes, containers, err := w.observe(ctx); err == nil {
 		for _, sandbox := range sandboxes {
-			pods[sandbox.podUID] = true
+			pods[sandbox.Labels[podUIDLabel]] = true
 		}
 		for _, container := range containers {
-			w.oldSeen = w.oldSeen || container.Running
+			w.oldSeen = w.oldSeen || Runs(container)
 		}
 	}
 	w.cgroups = podCgroups(cgroupRoot, pods)
@@ -128,21 +134,18 @@ func (n *Node) Works(ctx context.Context, pod *manifest.Pod, want Wanted) (leads
 			return false, err
 		}
 		// The current holder may be this scheduler itself: it only has to renew the lease.
-		w.holder.Identity = ""
+		w.holder.HolderIdentity = ""
 	}
 	ctx, stop := context.WithTimeout(ctx, worksTime)
 	defer stop()
-	for {
+	err = wait.PollImmediateUntilWithContext(ctx, PollInterval, func(ctx context.Context) (bool, error) {
 		_, done, err := w.Look(ctx)
-		if done || err != nil {
-			return w.Leads, err
-		}
-		select {
-		case <-time.After(PollInterval):
-		case <-ctx.Done():
-			return false, errors.New(w.LastProblem)
-		}
+		return done, err
+	})
+	if errors.Is(err, wait.ErrWaitTimeout) {
+		return false, errors.New(w.LastProblem)
 	}
+	return w.Leads, err
 }
 
 // Wrote sets the version that kubelet must start now. Nothing is known about it yet.
@@ -179,12 +182,11 @@ func (w *Watch) askKubelet(ctx context.Context) {
 		return
 	}
 	w.asked = time.Now()
-	status, err := w.node.Cluster.kubeletStatusOf(ctx, w.pod.Namespace, w.node.PodName(w.pod), w.version)
-	if err != nil {
-		return
+	begun, words, err := w.node.Cluster.kubeletStatusOf(ctx, w.pod.Object.Namespace, w.node.podName(w.pod), w.version)
+	if err == nil {
+		w.words = words
 	}
-	w.words = status.words
-	if status.begun && w.begun.IsZero() {
+	if begun && w.begun.IsZero() {
 		w.begun = w.asked
 	}
 }
@@ -198,22 +200,21 @@ func (w *Watch) CleanedUp() time.Time {
 	return w.cleaned
 }
 
-func (w *Watch) observe(ctx context.Context) ([]sandbox, []Container, error) {
-	name := w.node.PodName(w.pod)
-	sandboxes, err := w.node.Runtime.sandboxesOf(ctx, w.pod.Namespace, name)
+func (w *Watch) observe(ctx context.Context) ([]*cri.PodSandbox, []*cri.Container, error) {
+	sandboxes, err := w.node.sandboxes(ctx, w.pod)
 	if err != nil {
 		return nil, nil, err
 	}
-	containers, err := w.node.Runtime.ContainersOf(ctx, w.pod.Namespace, name, w.pod.ContainerName)
+	containers, err := w.node.Containers(ctx, w.pod)
 	return sandboxes, containers, err
 }
 
 // fresh returns the IDs of the sandboxes of the current version. A pod whose sandbox failed gets another one.
-func (w *Watch) fresh(sandboxes []sandbox) map[string]bool {
+func (w *Watch) fresh(sandboxes []*cri.PodSandbox) map[string]bool {
 	found := map[string]bool{}
 	for _, sandbox := range sandboxes {
-		if sandbox.restartedAt == w.version {
-			found[sandbox.id] = true
+		if sandbox.Annotations[manifest.RestartedAtAnnotation] == w.version {
+			found[sandbox.Id] = true
 		}
 	}
 	return found
@@ -242,16 +243,16 @@ func (w *Watch) Look(ctx context.Context) (started, done bool, err error) {
 	fresh := w.fresh(sandboxes)
 	var (
 		oldRuns bool
-		running *Container
+		running *cri.Container
 		ended   int
 	)
-	for i, c := range containers {
+	for _, c := range containers {
 		switch {
-		case fresh[c.Sandbox] && c.Running:
-			running = &containers[i]
-		case fresh[c.Sandbox]:
+		case fresh[c.PodSandboxId] && Runs(c):
+			running = c
+		case fresh[c.PodSandboxId]:
 			ended++
-		case c.Running:
+		case Runs(c):
 			oldRuns = true
 		}
 	}
@@ -282,10 +283,10 @@ func (w *Watch) Look(ctx context.Context) (started, done bool, err error) {
 		return true, false, nil
 	}
 	w.words = ""
-	if w.want.ImageID != "" && running.ImageID != w.want.ImageID {
-		return true, false, &Failure{Reason: fmt.Sprintf("kubelet started the image %s, not %s: another image has the same name", running.ImageID, w.want.ImageID)}
+	if w.want.ImageID != "" && running.ImageRef != w.want.ImageID {
+		return true, false, &Failure{Reason: fmt.Sprintf("kubelet started the image %s, not %s: another image has the same name", running.ImageRef, w.want.ImageID)}
 	}
-	w.once("the new container runs (image %s)", Short(running.ImageID))
+	w.once("the new container runs (image %s)", Short(running.ImageRef))
 	w.LastProblem = w.unready(ctx)
 	return true, w.LastProblem == "", nil
 }
@@ -304,16 +305,16 @@ func (w *Watch) unready(ctx context.Context) string {
 	if err != nil {
 		return err.Error()
 	}
-	switch here := IsHere(holder.Identity); {
-	case holder.Identity == "" || holder.Identity == w.holder.Identity && here:
+	switch here := IsHere(holder.HolderIdentity); {
+	case holder.HolderIdentity == "" || holder.HolderIdentity == w.holder.HolderIdentity && here:
 		return fmt.Sprintf("it does not get the lease %s", *w.want.Lease)
-	case holder.Renewed.Equal(w.holder.Renewed):
-		return fmt.Sprintf("no scheduler renews the lease %s, which %s holds", *w.want.Lease, holder.Identity)
+	case holder.RenewTime.Equal(&w.holder.RenewTime):
+		return fmt.Sprintf("no scheduler renews the lease %s, which %s holds", *w.want.Lease, holder.HolderIdentity)
 	case here:
 		w.Leads = true
 		w.once("it holds the lease %s", *w.want.Lease)
 	default:
-		w.once("it stands by: %s holds and renews the lease %s", holder.Identity, *w.want.Lease)
+		w.once("it stands by: %s holds and renews the lease %s", holder.HolderIdentity, *w.want.Lease)
 	}
 	return ""
 }
@@ -325,12 +326,12 @@ func (w *Watch) freeLease(ctx context.Context) {
 	if w.leaseFree || w.want.Lease == nil {
 		return
 	}
-	if !IsHere(w.holder.Identity) || !w.oldSeen {
+	if !IsHere(w.holder.HolderIdentity) || !w.oldSeen {
 		w.leaseFree = true
 		return
 	}
 	// After an error, the next look retries.
-	w.leaseFree, _ = w.node.Cluster.release(ctx, *w.want.Lease, w.holder.Identity)
+	w.leaseFree, _ = w.node.Cluster.release(ctx, *w.want.Lease, w.holder.HolderIdentity)
 }
 
 // LastWords returns the exit status and the last log lines of the new pod's newest container.
@@ -340,15 +341,15 @@ func (w *Watch) LastWords(ctx context.Context) string {
 		return ""
 	}
 	fresh := w.fresh(sandboxes)
-	var newest *Container
-	for i, c := range containers {
+	var newest *cri.Container
+	for _, c := range containers {
 		// Prefer an ended container to one that has just started.
-		if fresh[c.Sandbox] && (newest == nil || newest.Running && !c.Running || newest.Running == c.Running && c.Created.After(newest.Created)) {
-			newest = &containers[i]
+		if fresh[c.PodSandboxId] && (newest == nil || Runs(newest) && !Runs(c) || Runs(newest) == Runs(c) && c.CreatedAt > newest.CreatedAt) {
+			newest = c
 		}
 	}
 	if newest == nil {
 		return ""
 	}
-	return w.node.Runtime.ending(ctx, newest.id)
+	return w.node.Runtime.ending(ctx, newest.Id)
 }

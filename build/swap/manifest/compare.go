@@ -3,18 +3,16 @@
 package manifest
 
 import (
+	"cmp"
 	"crypto/sha256"
-	"encoding/hex"
+	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
 // Sum returns the SHA-256 sum of a content, in hexadecimal digits.
-func Sum(content []byte) string {
-	digest := sha256.Sum256(content)
-	return hex.EncodeToString(digest[:])
-}
+func Sum(content []byte) string { return fmt.Sprintf("%x", sha256.Sum256(content)) }
 
 // Identity returns the sum of a manifest without its restart time, which changes with every write.
 func Identity(manifest []byte) string {
@@ -66,9 +64,4 @@ func InWords(manifest []byte) string {
 }
 
 // Version returns an image's version for output.
-func Version(label string) string {
-	if label == "" {
-		return "of unknown version"
-	}
-	return label
-}
+func Version(label string) string { return cmp.Or(label, "of unknown version") }

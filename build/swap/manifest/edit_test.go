@@ -104,7 +104,7 @@ func apply(t testing.TB, manifest []byte, swap Swap) Edit {
 	return edited
 }
 
-func TestASecondSwapReplacesTheFirst(t *testing.T) {
+func TestASwapReplacesAnEarlierOne(t *testing.T) {
 	next := withConfig
 	next.Image, next.Version = "example.com/kube-scheduler:next", "v1.23.17+next.000000000000"
 	next.ConfigFolder = "/var/lib/kube-scheduler-swap/configs/ffffffffffff"
@@ -112,53 +112,34 @@ func TestASecondSwapReplacesTheFirst(t *testing.T) {
 	next.RestartedAt = withConfig.RestartedAt.Add(time.Hour)
 	for _, s := range scenarios(t) {
 		t.Run(s.name, func(t *testing.T) {
-			over := apply(t, apply(t, s.before, withConfig).Manifest, next)
-			if over.Reformatted {
-				t.Error("a manifest that a swap has written is reformatted")
+			over := func(manifest []byte, swap Swap, empty ...string) []byte {
+				t.Helper()
+				edited := apply(t, manifest, swap)
+				if edited.Reformatted {
+					t.Error("a manifest that a swap has written is reformatted")
+				}
+				got, want := without(t, edited.Manifest, empty...), without(t, apply(t, s.before, swap).Manifest, empty...)
+				if change := Diff("straight", want, "over", got); change != nil {
+					t.Errorf("%+v over an earlier swap is not the same as alone:\n%s", swap, change)
+				}
+				return edited.Manifest
 			}
-			straight := apply(t, s.before, next)
-			if change := Diff("straight", decoded(t, straight.Manifest), "over", decoded(t, over.Manifest)); change != nil {
-				t.Errorf("a swap over a swap is not the same as the second one alone:\n%s", change)
+			swapped := apply(t, s.before, withConfig).Manifest
+			over(swapped, next)
+			if before := describe(t, string(s.before)); !before.Swapped {
+				// An operator's own configuration was replaced.
+				if _, own := before.Flag("config"); !own {
+					over(swapped, imageOnly, "volumes", "volumeMounts")
+				}
 			}
-		})
-	}
-}
-
-func TestMountsReplaceThoseOfAnEarlierSwap(t *testing.T) {
-	for _, s := range scenarios(t) {
-		t.Run(s.name, func(t *testing.T) {
-			manifest := s.before
+			manifest := apply(t, s.before, s.swap).Manifest
 			for _, mounts := range []string{"/etc/b", "/etc/a,/etc/b", "/etc/a,/etc/c", "/etc/c", ""} {
 				swap := s.swap
 				swap.Mounts = mounts
-				manifest = apply(t, manifest, swap).Manifest
+				manifest = over(manifest, swap, "volumes", "volumeMounts")
 				if got := describe(t, string(manifest)).Swap; got != swap {
 					t.Errorf("Describe = %+v, want %+v", got, swap)
 				}
-				straight := apply(t, s.before, swap).Manifest
-				got, want := without(t, manifest, "volumes", "volumeMounts"), without(t, straight, "volumes", "volumeMounts")
-				if change := Diff("straight", want, "over", got); change != nil {
-					t.Errorf("%q over the earlier mounts:\n%s", mounts, change)
-				}
-			}
-		})
-	}
-}
-
-func TestASwapOfTheImageAloneTakesOutAnEarlierConfiguration(t *testing.T) {
-	for _, s := range scenarios(t) {
-		if before, err := Describe(s.before); err != nil || before.Swapped {
-			continue
-		} else if _, own := before.Flag("config"); own {
-			// The earlier swap replaced the operator's configuration.
-			continue
-		}
-		t.Run(s.name, func(t *testing.T) {
-			back := apply(t, apply(t, s.before, withConfig).Manifest, imageOnly)
-			straight := apply(t, s.before, imageOnly)
-			got, want := without(t, back.Manifest, "volumes", "volumeMounts"), without(t, straight.Manifest, "volumes", "volumeMounts")
-			if change := Diff("straight", want, "back", got); change != nil {
-				t.Errorf("something is left of the configuration:\n%s", change)
 			}
 		})
 	}
@@ -333,20 +314,14 @@ func restart(t testing.TB, manifest []byte, at time.Time) []byte {
 	return edited.Manifest
 }
 
-func TestARestartOfAnOriginalManifestIsNoSwap(t *testing.T) {
-	pod, err := Describe(restart(t, readFile(t, "testdata/kubeadm/before.yaml"), time.Unix(1700000000, 5)))
-	if err != nil || pod.Swapped || pod.Swap.RestartedAt.UnixNano() != 1700000000_000000005 {
-		t.Errorf("swapped %t, at %v, %v", pod.Swapped, pod.Swap.RestartedAt, err)
-	}
-}
-
-func TestWithoutATimeTheRestartAnnotationStays(t *testing.T) {
+func TestTheRestartAnnotationIsNoSwapAndStaysWithoutATime(t *testing.T) {
+	once := restart(t, []byte(stock), time.Unix(1700000000, 5))
 	swap := withConfig
 	swap.RestartedAt = time.Time{}
-	once := restart(t, readFile(t, "testdata/kubeadm/before.yaml"), time.Unix(1700000000, 5))
-	pod, err := Describe(apply(t, once, swap).Manifest)
-	if err != nil || pod.Swap.RestartedAt.UnixNano() != 1700000000_000000005 {
-		t.Errorf("at %v, %v", pod.Swap.RestartedAt, err)
+	for swapped, manifest := range map[bool][]byte{false: once, true: apply(t, once, swap).Manifest} {
+		if pod := describe(t, string(manifest)); pod.Swapped != swapped || pod.Swap.RestartedAt.UnixNano() != 1700000000_000000005 {
+			t.Errorf("swapped %t, want %t, at %v", pod.Swapped, swapped, pod.Swap.RestartedAt)
+		}
 	}
 }
 

@@ -12,30 +12,26 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// ignoredFlag is a kube-scheduler flag without effect next to --config, and the configuration field that replaces it.
-type ignoredFlag struct {
+// Setting is a kube-scheduler flag without effect next to --config, and the configuration field that replaces it.
+type Setting struct {
 	Name string
 	// Field is the path of the configuration field; otherwise is its default, in the form of the flag's value.
 	Field     []string
 	otherwise string
+	// value is the flag's value in a manifest.
+	value string
 }
 
 // ignoredFlags are the deprecated flags of kube-scheduler 1.23.
-var ignoredFlags = []ignoredFlag{
-	{"profiling", []string{"enableProfiling"}, "true"},
-	{"contention-profiling", []string{"enableContentionProfiling"}, "true"},
-	{"kubeconfig", []string{"clientConnection", "kubeconfig"}, ""},
-	{"kube-api-content-type", []string{"clientConnection", "contentType"}, "application/vnd.kubernetes.protobuf"},
-	{"kube-api-qps", []string{"clientConnection", "qps"}, "50"},
-	{"kube-api-burst", []string{"clientConnection", "burst"}, "100"},
-	{"lock-object-namespace", []string{"leaderElection", "resourceNamespace"}, "kube-system"},
-	{"lock-object-name", []string{"leaderElection", "resourceName"}, "kube-scheduler"},
-}
-
-// Setting is a flag with the value from a manifest.
-type Setting struct {
-	ignoredFlag
-	value string
+var ignoredFlags = []Setting{
+	{Name: "profiling", Field: []string{"enableProfiling"}, otherwise: "true"},
+	{Name: "contention-profiling", Field: []string{"enableContentionProfiling"}, otherwise: "true"},
+	{Name: "kubeconfig", Field: []string{"clientConnection", "kubeconfig"}, otherwise: ""},
+	{Name: "kube-api-content-type", Field: []string{"clientConnection", "contentType"}, otherwise: "application/vnd.kubernetes.protobuf"},
+	{Name: "kube-api-qps", Field: []string{"clientConnection", "qps"}, otherwise: "50"},
+	{Name: "kube-api-burst", Field: []string{"clientConnection", "burst"}, otherwise: "100"},
+	{Name: "lock-object-namespace", Field: []string{"leaderElection", "resourceNamespace"}, otherwise: "kube-system"},
+	{Name: "lock-object-name", Field: []string{"leaderElection", "resourceName"}, otherwise: "kube-scheduler"},
 }
 
 // Line returns the configuration line with the same effect.
@@ -68,7 +64,8 @@ func WithoutEffect(pod *Pod, config []byte) ([]Setting, error) {
 		}
 		field, err := tree.Pipe(yaml.Lookup(flag.Field...))
 		if err == nil && field == nil {
-			found = append(found, Setting{flag, value})
+			flag.value = value
+			found = append(found, flag)
 		}
 	}
 	return found, nil

@@ -31,13 +31,8 @@ const nextManifest = "give the path of the scheduler's manifest, usually /etc/ku
 type Pod struct {
 	schedulerpod.Scheduler
 
-	// Name is the name in the manifest; kubelet appends "-" and the node's name to it.
-	Name string
-	// Namespace is the pod's namespace ("default" if the manifest has none).
-	Namespace string
-	// ContainerName is the name of the container that runs kube-scheduler.
-	ContainerName string
-	Image         string
+	// Image is that of the container that runs kube-scheduler.
+	Image string
 
 	// Swapped reports whether the manifest has a swap: one of its annotations or one of its volumes. RestartedAtAnnotation
 	// alone does not count, since a manifest may have it after a rollback.
@@ -64,8 +59,7 @@ func Describe(manifest []byte) (Pod, error) {
 	if err != nil {
 		return Pod{}, err
 	}
-	container := found.Container()
-	p := Pod{Scheduler: found, Name: object.Name, Namespace: object.Namespace, ContainerName: container.Name, Image: container.Image}
+	p := Pod{Scheduler: found, Image: found.Container().Image}
 	p.describeSwap()
 	return p, nil
 }

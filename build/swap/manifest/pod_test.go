@@ -58,14 +58,11 @@ func TestDescribeReadsWhatKubeadmWrites(t *testing.T) {
 	}; !slices.Equal(pod.Line.Elements, want) {
 		t.Errorf("the command line is %q", pod.Line.Elements)
 	}
-	pod.Scheduler = schedulerpod.Scheduler{}
-	want := Pod{
-		Name:          "kube-scheduler",
-		Namespace:     "kube-system",
-		ContainerName: "kube-scheduler",
-		Image:         "registry.k8s.io/kube-scheduler:v1.23.17",
-		Swap:          Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17"},
+	if o := pod.Object; o.Name != "kube-scheduler" || o.Namespace != "kube-system" || pod.Container().Name != "kube-scheduler" {
+		t.Errorf("it is the container %s of %s/%s", pod.Container().Name, o.Namespace, o.Name)
 	}
+	pod.Scheduler = schedulerpod.Scheduler{}
+	want := Pod{Image: "registry.k8s.io/kube-scheduler:v1.23.17", Swap: Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17"}}
 	if !reflect.DeepEqual(pod, want) {
 		t.Errorf("got  %+v\nwant %+v", pod, want)
 	}
@@ -78,7 +75,7 @@ func TestDescribeFillsInWhatKubeletDefaults(t *testing.T) {
     livenessProbe: {httpGet: {port: secure}}
     startupProbe: {exec: {command: [true-program]}}
 `)
-	if pod.Namespace != "default" || pod.Object.Spec.HostNetwork {
+	if pod.Object.Namespace != "default" || pod.Object.Spec.HostNetwork {
 		t.Errorf("%+v", pod)
 	}
 	if got := pod.HealthURL(); got != "http://127.0.0.1:10260/" {
@@ -93,11 +90,8 @@ func TestDescribeFillsInWhatKubeletDefaults(t *testing.T) {
 }
 
 func TestARollbackSaysWhatItWentBackTo(t *testing.T) {
-	swapped, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1.23.17+ours", ConfigFolder: "/kept/0123",
+	swapped := apply(t, []byte(stock), Swap{Image: "ours:1", Version: "v1.23.17+ours", ConfigFolder: "/kept/0123",
 		ConfigSHA256: strings.Repeat("0123456789abcdef", 4)})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for want, manifest := range map[string]string{
 		"the image registry.k8s.io/kube-scheduler:v1.23.17 and no configuration":              stock,
 		"the image ours:1 (v1.23.17+ours) and the configuration /kept/0123/" + ConfigFileName: string(swapped.Manifest),
@@ -119,14 +113,7 @@ func TestARestartIsNoOtherManifest(t *testing.T) {
 }
 
 func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
-	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pod, err := Describe(edit.Manifest)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := describe(t, string(apply(t, []byte(stock), Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()}).Manifest))
 	if !SwapOf([]byte(stock), &pod) {
 		t.Error("a swap is taken for another manifest")
 	}

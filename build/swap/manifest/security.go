@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/pointer"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
@@ -37,10 +38,9 @@ func (p *Pod) describeSecurity() {
 	if c == nil {
 		return
 	}
-	is := func(field *bool, want bool) bool { return field != nil && *field == want }
-	p.Swap.Hardened = is(c.AllowPrivilegeEscalation, false) && is(c.ReadOnlyRootFilesystem, true) &&
+	p.Swap.Hardened = !pointer.BoolDeref(c.AllowPrivilegeEscalation, true) && pointer.BoolDeref(c.ReadOnlyRootFilesystem, false) &&
 		c.Capabilities != nil && len(c.Capabilities.Add) == 0 && slices.Equal(c.Capabilities.Drop, []corev1.Capability{"ALL"})
-	p.Swap.NonRoot = is(c.RunAsNonRoot, true) && value(c.RunAsUser, 0) == NonRootUser && value(c.RunAsGroup, 0) == NonRootUser
+	p.Swap.NonRoot = pointer.BoolDeref(c.RunAsNonRoot, false) && pointer.Int64Deref(c.RunAsUser, 0) == NonRootUser && pointer.Int64Deref(c.RunAsGroup, 0) == NonRootUser
 }
 
 // withoutSecurity removes the fields that securityContext sets.
@@ -60,20 +60,13 @@ func withoutSecurity(container *corev1.Container) {
 func (p *Pod) User() *syscall.Credential {
 	user, group := int64(0), int64(0)
 	if s := p.Object.Spec.SecurityContext; s != nil {
-		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
+		user, group = pointer.Int64Deref(s.RunAsUser, user), pointer.Int64Deref(s.RunAsGroup, group)
 	}
 	if s := p.Container().SecurityContext; s != nil {
-		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
+		user, group = pointer.Int64Deref(s.RunAsUser, user), pointer.Int64Deref(s.RunAsGroup, group)
 	}
 	if user == 0 && group == 0 {
 		return nil
 	}
 	return &syscall.Credential{Uid: uint32(user), Gid: uint32(group)}
-}
-
-func value(pointer *int64, otherwise int64) int64 {
-	if pointer == nil {
-		return otherwise
-	}
-	return *pointer
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -73,11 +74,7 @@ func (d Directory) removeUnusedConfigs(manifests ...[]byte) error {
 	}
 	for _, entry := range entries {
 		folder := filepath.Join(d.Configs(), entry.Name())
-		used := false
-		for _, manifest := range manifests {
-			used = used || strings.Contains(string(manifest), folder)
-		}
-		if used {
+		if slices.ContainsFunc(manifests, func(m []byte) bool { return strings.Contains(string(m), folder) }) {
 			continue
 		}
 		if err := d.SaveEditedConfig(folder); err != nil {

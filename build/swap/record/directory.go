@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -119,14 +118,13 @@ func (d Directory) Lock() (unlock func(), err error) {
 			fmt.Errorf("another run (process %s) is changing the scheduler", strings.TrimSpace(string(holder))),
 			"wait until it ends, then kube-scheduler-swap status")
 	}
-	if err := errors.Join(file.Truncate(0), writeAt(file, strconv.Itoa(os.Getpid())+"\n")); err != nil && !errors.Is(err, unix.ENOSPC) {
+	err = file.Truncate(0)
+	if _, failed := fmt.Fprintln(file, os.Getpid()); err == nil {
+		err = failed
+	}
+	if err != nil && !errors.Is(err, unix.ENOSPC) {
 		file.Close()
 		return nil, nextstep.With(fmt.Errorf("cannot write %s: %w", path, err), "make room on its disk")
 	}
 	return func() { file.Close() }, nil
-}
-
-func writeAt(file *os.File, text string) error {
-	_, err := file.WriteAt([]byte(text), 0)
-	return err
 }

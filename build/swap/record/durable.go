@@ -106,5 +106,5 @@ func CreateDirectory(path string) error {
 // Inside reports whether folder is other or is inside it.
 func Inside(folder, other string) bool {
 	relative, err := filepath.Rel(other, folder)
-	return err == nil && (relative == "." || filepath.IsLocal(relative))
+	return err == nil && filepath.IsLocal(relative)
 }
