@@ -9,9 +9,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -169,18 +168,14 @@ func (s *stand) awaitRefused(t testing.TB, group, part string) {
 	})
 }
 
-// attempts returns the number of attempts for gangs, by result.
-func (s *stand) attempts(t testing.TB) map[string]int {
+// attempts returns the number of attempts for gangs with a result.
+func (s *stand) attempts(t testing.TB, result string) int {
 	t.Helper()
 	content, err := s.Get(t.Context(), s.scheduler.URL()+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]int{}
-	for _, match := range regexp.MustCompile(`(?m)^scheduler_coscheduling_attempts_total\{.*result="(\w+)"\} (\d+)$`).FindAllSubmatch(content, -1) {
-		counts[string(match[1])], _ = strconv.Atoi(string(match[2])) // these are digits
-	}
-	return counts
+	return int(cluster.Sum(content, `scheduler_coscheduling_attempts_total\{.*result="`+result+`"\}`))
 }
 
 func TestAGangThatDoesNotFitEvenByPreemptionEvictsNothing(t *testing.T) {
@@ -194,8 +189,8 @@ func TestAGangThatDoesNotFitEvenByPreemptionEvictsNothing(t *testing.T) {
 	for i := range 3 {
 		s.Kubectl(t, t.Context(), "delete", "pod", fmt.Sprintf("filler-%d", i), "--now")
 		s.Await(t, "another attempt", func() error {
-			attempts := s.attempts(t)
-			return cluster.Unless(attempts["unschedulable"] > i+1, "attempts are %v", attempts)
+			attempts := s.attempts(t, "unschedulable")
+			return cluster.Unless(attempts > i+1, "there were %d", attempts)
 		})
 		s.AwaitBound(t, s.CreatePod(t, pod(fmt.Sprintf("filler-%d-again", i), "")))
 	}
@@ -253,8 +248,8 @@ func TestTheFirstAttemptTakesTheZoneThatHoldsTheGang(t *testing.T) {
 		}
 	}
 	// Attempts before the last pod came are for too few.
-	if attempts := s.attempts(t); attempts["placed"] != 1 {
-		t.Errorf("attempts are %v, want one that placed the gang", attempts)
+	if attempts := s.attempts(t, "placed"); attempts != 1 {
+		t.Errorf("%d attempts placed the gang, want one", attempts)
 	}
 }
 
@@ -277,7 +272,7 @@ func TestWhatIfOfAGang(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		content, err := s.Post(t.Context(), s.scheduler.URL()+"/scheduling/what-if", bytes.NewReader(list))
+		_, content, err := s.Ask(t.Context(), http.MethodPost, s.scheduler.URL()+"/scheduling/what-if", bytes.NewReader(list))
 		if err != nil {
 			t.Fatal(err)
 		}

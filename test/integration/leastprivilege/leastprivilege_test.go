@@ -457,7 +457,7 @@ func (s *stand) readMetrics(t *testing.T, scheduler *localcluster.Scheduler) {
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"},
 	})
 	get := func(path, token string) (int, string) {
-		code, content, err := s.GetAs(t.Context(), scheduler.URL()+path, token)
+		code, content, err := s.Ask(t.Context(), http.MethodGet, scheduler.URL()+path, nil, token)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,42 +18,6 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// target is an exporter as a scrape job of Prometheus sees it.
-type target struct {
-	exporter string
-	labels   map[string]string
-}
-
-// newTargetsStand returns a stand with a control plane, three nodes, and a Prometheus that scrapes targets.
-func newTargetsStand(t *testing.T, targets ...target) *stand {
-	t.Helper()
-	s := &stand{folder: t.TempDir(), instances: map[string]string{}, prometheus: cluster.NewPrometheus(t)}
-	for _, target := range targets {
-		s.instances[target.exporter] = ""
-	}
-	s.exporters = newExporters(t, s.instances)
-	var configs []any
-	for _, target := range targets {
-		labels := map[string]string{"__metrics_path__": "/metrics/" + target.exporter}
-		for name, value := range target.labels {
-			labels[name] = value
-		}
-		configs = append(configs, object{"targets": []string{s.exporters.address()}, "labels": labels})
-	}
-	s.prometheus.Configure(t, object{
-		"global":         object{"scrape_interval": "1s", "scrape_timeout": "1s"},
-		"scrape_configs": []any{object{"job_name": "node", "honor_labels": true, "static_configs": configs}},
-	})
-	s.prometheus.Start(t)
-	s.Cluster = shared.Get(t)
-	for i := range 3 {
-		node := newNode(i)
-		s.nodes = append(s.nodes, node.Name)
-		s.CreateNodes(t, node)
-	}
-	return s
-}
-
 // clusters are two clusters whose nodes have the same addresses. The nodes of west are busy.
 func clusters(t *testing.T) *stand {
 	t.Helper()
@@ -65,7 +29,7 @@ func clusters(t *testing.T) *stand {
 			}})
 		}
 	}
-	s := newTargetsStand(t, targets...)
+	s := newTargetsStand(t, &shared, newNodes(3), targets...)
 	s.exporters.load(0.9, "west-0", "west-1", "west-2")
 	return s
 }
@@ -79,7 +43,7 @@ func jobs(t *testing.T) *stand {
 			targets = append(targets, target{fmt.Sprint("node-", i), map[string]string{"instance": instance, "job": job}})
 		}
 	}
-	return newTargetsStand(t, targets...)
+	return newTargetsStand(t, &shared, newNodes(3), targets...)
 }
 
 // scenario is the configuration of the page's section about several clusters, and matcher what is not in it before.

@@ -252,7 +252,7 @@ func TestWhoMayRead(t *testing.T) {
 		{"another account", s.Token(t, other), http.StatusForbidden},
 		{"no account", "", http.StatusForbidden},
 	} {
-		code, content, err := s.GetAs(t.Context(), s.scheduler.URL()+path, tt.token)
+		code, content, err := s.Ask(t.Context(), http.MethodGet, s.scheduler.URL()+path, nil, tt.token)
 		if err != nil || code != tt.code {
 			t.Errorf("%s gets %d (%v), want %d: %s", tt.who, code, err, tt.code, content)
 		}
@@ -267,7 +267,7 @@ func TestOnlyHealthzNeedsNoAccount(t *testing.T) {
 	s := newStand(t)
 	other := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "without-permissions"}
 	s.CreateAccount(t, other)
-	if code, content, err := s.GetAs(t.Context(), s.scheduler.URL()+"/healthz", ""); err != nil || code != http.StatusOK {
+	if code, content, err := s.Ask(t.Context(), http.MethodGet, s.scheduler.URL()+"/healthz", nil, ""); err != nil || code != http.StatusOK {
 		t.Errorf("/healthz: %d (%v), want 200: %s", code, err, content)
 	}
 	for _, path := range []string{
@@ -279,7 +279,7 @@ func TestOnlyHealthzNeedsNoAccount(t *testing.T) {
 			if token == "invalid" {
 				want = http.StatusUnauthorized
 			}
-			if code, content, err := s.GetAs(t.Context(), s.scheduler.URL()+path, token); err != nil || code != want {
+			if code, content, err := s.Ask(t.Context(), http.MethodGet, s.scheduler.URL()+path, nil, token); err != nil || code != want {
 				t.Errorf("%s with the token %.8q: %d (%v), want %d: %s", path, token, code, err, want, content)
 			}
 		}
