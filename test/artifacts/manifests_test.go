@@ -82,33 +82,57 @@ func TestBaseHasEveryPartOfASecondScheduler(t *testing.T) {
 	}
 }
 
-func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
-	objects := render(t, secondScheduler)
+// expect fails the test for each statement that is false.
+func expect(t *testing.T, statements map[string]bool) {
+	t.Helper()
+	for what, good := range statements {
+		if !good {
+			t.Errorf("not so: %s", what)
+		}
+	}
+}
+
+// confined checks that a Deployment's pods have the fewest rights, and returns their spec.
+func confined(t *testing.T, objects []runtime.Object) corev1.PodSpec {
+	t.Helper()
 	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
 	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
 		t.Fatalf("containers: %+v, want one", pod.Containers)
 	}
-	container := pod.Containers[0]
-	own := container.SecurityContext
-	if own == nil || pod.SecurityContext == nil {
-		t.Fatalf("no security context: of the pod %+v, of the container %+v", pod.SecurityContext, own)
+	own, all := pod.Containers[0].SecurityContext, pod.SecurityContext
+	if own == nil || own.Capabilities == nil || all == nil || all.SeccompProfile == nil || all.RunAsUser == nil {
+		t.Fatalf("no security context: of the pod %+v, of the container %+v", all, own)
 	}
-	user, group := pod.SecurityContext.RunAsUser, pod.SecurityContext.RunAsGroup
-	seccomp, capabilities := pod.SecurityContext.SeccompProfile, own.Capabilities
+	expect(t, map[string]bool{
+		"it runs as an ordinary user": isTrue(all.RunAsNonRoot) && *all.RunAsUser != 0 && own.RunAsNonRoot == nil && own.RunAsUser == nil &&
+			own.RunAsGroup == nil,
+		"seccomp is on": all.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
+		"it has no capabilities": len(own.Capabilities.Add) == 0 &&
+			slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}),
+		"it writes nothing into the image":     isTrue(own.ReadOnlyRootFilesystem),
+		"it cannot get more rights":            isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
+		"it has namespaces of its own":         !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
+		"no other pod has the account's token": isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
+	})
+	return pod
+}
+
+func TestPodsOfTheExtenderAreConfined(t *testing.T) {
+	pod := confined(t, render(t, folder+"/scheduler-extender"))
+	if !slices.Contains(pod.Containers[0].Command, "--client-ca-file=/etc/scheduler-extender/ca.crt") {
+		t.Error("clients need no certificate")
+	}
+}
+
+func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
+	pod := confined(t, render(t, secondScheduler))
+	container, group := pod.Containers[0], pod.SecurityContext.RunAsGroup
 	limits, requests := container.Resources.Limits, container.Resources.Requests
-	for what, good := range map[string]bool{
-		"it runs as an ordinary user": isTrue(pod.SecurityContext.RunAsNonRoot) && own.RunAsNonRoot == nil &&
-			user != nil && *user == 65532 && own.RunAsUser == nil && group != nil && *group == 65532 && own.RunAsGroup == nil,
-		"seccomp is on": seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
-		"it has no capabilities": capabilities != nil && len(capabilities.Add) == 0 &&
-			slices.Equal(capabilities.Drop, []corev1.Capability{"ALL"}),
-		"it writes nothing into the image": isTrue(own.ReadOnlyRootFilesystem),
-		"it cannot get more rights":        isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
-		"it has namespaces of its own":     !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
+	expect(t, map[string]bool{
+		"it has the user and the group of the image": *pod.SecurityContext.RunAsUser == 65532 && group != nil && *group == 65532,
 		"it has nothing but its configuration": len(pod.Volumes) == 1 && pod.Volumes[0].ConfigMap != nil &&
 			len(container.VolumeMounts) == 1 && container.VolumeMounts[0].ReadOnly,
 		"it has a service account of its own":     pod.ServiceAccountName == profile && isTrue(pod.AutomountServiceAccountToken),
-		"no other pod has the account's token":    isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
 		"no services are in its environment":      isFalse(pod.EnableServiceLinks),
 		"its memory is limited":                   !limits.Memory().IsZero(),
 		"its CPU is not limited":                  limits.Cpu().IsZero(),
@@ -116,11 +140,7 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 		"the stock scheduler places it":           pod.SchedulerName == "",
 		"it is not evicted for other pods":        pod.PriorityClassName == "system-cluster-critical",
 		"what is on the node is not pulled again": container.ImagePullPolicy == corev1.PullIfNotPresent,
-	} {
-		if !good {
-			t.Errorf("not so: %s", what)
-		}
-	}
+	})
 	for name, probe := range map[string]*corev1.Probe{
 		"startup": container.StartupProbe, "readiness": container.ReadinessProbe, "liveness": container.LivenessProbe,
 	} {
@@ -133,33 +153,6 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 		if get.Path != "/healthz" || get.Scheme != corev1.URISchemeHTTPS || !slices.ContainsFunc(container.Ports, isPort) {
 			t.Errorf("the %s probe gets %s at %s over %s; want /healthz at 10259 over HTTPS",
 				name, get.Path, get.Port.String(), get.Scheme)
-		}
-	}
-}
-
-func TestPodsOfTheExtenderAreConfined(t *testing.T) {
-	objects := render(t, folder+"/scheduler-extender")
-	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
-	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
-		t.Fatalf("containers: %+v, want one", pod.Containers)
-	}
-	own, all := pod.Containers[0].SecurityContext, pod.SecurityContext
-	if own == nil || own.Capabilities == nil || all == nil || all.SeccompProfile == nil || all.RunAsUser == nil {
-		t.Fatalf("no security context: of the pod %+v, of the container %+v", all, own)
-	}
-	for what, good := range map[string]bool{
-		"it runs as an ordinary user": isTrue(all.RunAsNonRoot) && *all.RunAsUser != 0 && own.RunAsNonRoot == nil && own.RunAsUser == nil,
-		"seccomp is on":               all.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
-		"it has no capabilities": len(own.Capabilities.Add) == 0 &&
-			slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}),
-		"it writes nothing into the image":     isTrue(own.ReadOnlyRootFilesystem),
-		"it cannot get more rights":            isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
-		"it has namespaces of its own":         !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
-		"no other pod has the account's token": isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
-		"clients need a certificate":           slices.Contains(pod.Containers[0].Command, "--client-ca-file=/etc/scheduler-extender/ca.crt"),
-	} {
-		if !good {
-			t.Errorf("not so: %s", what)
 		}
 	}
 }

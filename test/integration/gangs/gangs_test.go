@@ -5,11 +5,8 @@
 package gangs
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -250,44 +247,6 @@ func TestTheFirstAttemptTakesTheZoneThatHoldsTheGang(t *testing.T) {
 	// Attempts before the last pod came are for too few.
 	if attempts := s.attempts(t, "placed"); attempts != 1 {
 		t.Errorf("%d attempts placed the gang, want one", attempts)
-	}
-}
-
-// TestWhatIfOfAGang compares dry runs of a gang's manifest with what happens to it.
-func TestWhatIfOfAGang(t *testing.T) {
-	s := newStand(t, 1, 1, 1)
-	s.start(t)
-	for count, want := range map[int]string{3: "Fits", 5: "Unschedulable"} {
-		name := fmt.Sprintf("gang-of-%d", count)
-		items := []any{map[string]any{
-			"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": map[string]any{"name": name, "namespace": "default"},
-			"spec": map[string]any{"minMember": count},
-		}}
-		for i := range count {
-			member := pod(fmt.Sprintf("%s-%d", name, i), name)
-			member.APIVersion, member.Kind = "v1", "Pod"
-			items = append(items, member)
-		}
-		list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, content, err := s.Ask(t.Context(), http.MethodPost, s.scheduler.URL()+"/scheduling/what-if", bytes.NewReader(list))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answer struct{ Result, Summary string }
-		if err := json.Unmarshal(content, &answer); err != nil || answer.Result != want {
-			t.Errorf("%v: a gang of %d: %s, want %s", err, count, content, want)
-		}
-		s.createGroup(t, name, count, "", "")
-		s.createMembers(t, name, 0, count, nil)
-		if want == "Fits" {
-			s.awaitBoundGang(t, name, count)
-		} else {
-			s.awaitRefused(t, name, "does not fit as a whole")
-		}
-		s.Kubectl(t, t.Context(), "delete", "pods", "--all", "--now")
 	}
 }
 
