@@ -304,7 +304,7 @@ func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
 	var data struct {
 		Result []json.RawMessage `json:"result"`
 	}
-	s.get(t, "/api/v1/query?query="+url.QueryEscape(promQL), &data)
+	s.prometheus.Ask(t, "query", url.Values{"query": {promQL}}, &data)
 	return slices.DeleteFunc(data.Result, func(series json.RawMessage) bool { return bytes.Contains(series, []byte(`"NaN"`)) })
 }
 
@@ -312,7 +312,7 @@ func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
 func (s *stand) metrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	s.get(t, "/api/v1/label/__name__/values?match[]="+url.QueryEscape(`{job="kube-scheduler"}`), &names)
+	s.prometheus.Ask(t, "label/__name__/values", url.Values{"match[]": {`{job="kube-scheduler"}`}}, &names)
 	return names
 }
 
@@ -325,7 +325,7 @@ type alert struct {
 func (s *stand) alerts(t *testing.T) map[string]alert {
 	t.Helper()
 	var data struct{ Groups []struct{ Rules []alert } }
-	s.get(t, "/api/v1/rules", &data)
+	s.prometheus.Ask(t, "rules", nil, &data)
 	alerts := map[string]alert{}
 	for _, group := range data.Groups {
 		for _, rule := range group.Rules {
@@ -333,21 +333,4 @@ func (s *stand) alerts(t *testing.T) map[string]alert {
 		}
 	}
 	return alerts
-}
-
-// get sends a request to Prometheus that must succeed.
-func (s *stand) get(t *testing.T, path string, data any) {
-	t.Helper()
-	response, err := http.Get(s.prometheus.URL() + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer := struct {
-		Status, Error string
-		Data          any
-	}{Data: data}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
-		t.Fatalf("%s: %v %s %s", path, err, answer.Status, answer.Error)
-	}
 }

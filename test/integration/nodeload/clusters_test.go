@@ -3,10 +3,8 @@
 package nodeload
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"os/exec"
 	"strings"
@@ -162,20 +160,10 @@ func TestMatchers(t *testing.T) {
 	p.Configure(t, object{})
 	p.Start(t)
 	for _, query := range sentQueries(t, append(exported, "gpu"), matchers) {
-		response, err := http.PostForm(p.URL()+"/api/v1/parse_query", url.Values{"query": {query}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		var parsed struct {
-			Error string
-			Data  any
-		}
-		if err := json.NewDecoder(response.Body).Decode(&parsed); err != nil || parsed.Error != "" {
-			t.Fatalf("%s: %v %s", query, err, parsed.Error)
-		}
+		var parsed any
+		p.Ask(t, "parse_query", url.Values{"query": {query}}, &parsed)
 		// A value, its time, the last one before a failed scrape, and a deviation.
-		if found := checkSelectors(t, parsed.Data, matchers); found < 4 {
+		if found := checkSelectors(t, parsed, matchers); found < 4 {
 			t.Errorf("Prometheus finds only %d selectors in %s", found, query)
 		}
 	}
