@@ -82,57 +82,30 @@ func TestBaseHasEveryPartOfASecondScheduler(t *testing.T) {
 	}
 }
 
-// expect fails the test for each statement that is false.
-func expect(t *testing.T, statements map[string]bool) {
-	t.Helper()
-	for what, good := range statements {
-		if !good {
-			t.Errorf("not so: %s", what)
-		}
-	}
-}
-
-// confined checks that a Deployment's pods have the fewest rights, and returns their spec.
-func confined(t *testing.T, objects []runtime.Object) corev1.PodSpec {
-	t.Helper()
-	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
-	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
-		t.Fatalf("containers: %+v, want one", pod.Containers)
-	}
-	own, all := pod.Containers[0].SecurityContext, pod.SecurityContext
-	if own == nil || own.Capabilities == nil || all == nil || all.SeccompProfile == nil || all.RunAsUser == nil {
-		t.Fatalf("no security context: of the pod %+v, of the container %+v", all, own)
-	}
-	expect(t, map[string]bool{
-		"it runs as an ordinary user": isTrue(all.RunAsNonRoot) && *all.RunAsUser != 0 && own.RunAsNonRoot == nil && own.RunAsUser == nil &&
-			own.RunAsGroup == nil,
-		"seccomp is on": all.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
-		"it has no capabilities": len(own.Capabilities.Add) == 0 &&
-			slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}),
-		"it writes nothing into the image":     isTrue(own.ReadOnlyRootFilesystem),
-		"it cannot get more rights":            isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
-		"it has namespaces of its own":         !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
-		"no other pod has the account's token": isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
-	})
-	return pod
-}
-
+// TestPodsOfTheExtenderAreConfined has what the API server does not check where the Pod Security is restricted, as in
+// integration/leastprivilege.
 func TestPodsOfTheExtenderAreConfined(t *testing.T) {
-	pod := confined(t, render(t, folder+"/scheduler-extender"))
-	if !slices.Contains(pod.Containers[0].Command, "--client-ca-file=/etc/scheduler-extender/ca.crt") {
-		t.Error("clients need no certificate")
+	objects := render(t, folder+"/scheduler-extender")
+	container := the[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0]
+	if !slices.Contains(container.Command, "--client-ca-file=/etc/scheduler-extender/ca.crt") || !isTrue(container.SecurityContext.ReadOnlyRootFilesystem) ||
+		!isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken) {
+		t.Errorf("want clients with a certificate, a read-only root file system, and a token for no other pod: %+v", container)
 	}
 }
 
+// TestPodsOfTheSecondSchedulerAreConfined is like TestPodsOfTheExtenderAreConfined.
 func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
-	pod := confined(t, render(t, secondScheduler))
-	container, group := pod.Containers[0], pod.SecurityContext.RunAsGroup
+	objects := render(t, secondScheduler)
+	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
+	container, all := pod.Containers[0], pod.SecurityContext
 	limits, requests := container.Resources.Limits, container.Resources.Requests
-	expect(t, map[string]bool{
-		"it has the user and the group of the image": *pod.SecurityContext.RunAsUser == 65532 && group != nil && *group == 65532,
+	for what, good := range map[string]bool{
+		"it has the user and the group of the image": all.RunAsUser != nil && *all.RunAsUser == 65532 && all.RunAsGroup != nil && *all.RunAsGroup == 65532,
+		"it writes nothing into the image":           isTrue(container.SecurityContext.ReadOnlyRootFilesystem),
 		"it has nothing but its configuration": len(pod.Volumes) == 1 && pod.Volumes[0].ConfigMap != nil &&
 			len(container.VolumeMounts) == 1 && container.VolumeMounts[0].ReadOnly,
 		"it has a service account of its own":     pod.ServiceAccountName == profile && isTrue(pod.AutomountServiceAccountToken),
+		"no other pod has the account's token":    isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
 		"no services are in its environment":      isFalse(pod.EnableServiceLinks),
 		"its memory is limited":                   !limits.Memory().IsZero(),
 		"its CPU is not limited":                  limits.Cpu().IsZero(),
@@ -140,7 +113,11 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 		"the stock scheduler places it":           pod.SchedulerName == "",
 		"it is not evicted for other pods":        pod.PriorityClassName == "system-cluster-critical",
 		"what is on the node is not pulled again": container.ImagePullPolicy == corev1.PullIfNotPresent,
-	})
+	} {
+		if !good {
+			t.Errorf("not so: %s", what)
+		}
+	}
 	for name, probe := range map[string]*corev1.Probe{
 		"startup": container.StartupProbe, "readiness": container.ReadinessProbe, "liveness": container.LivenessProbe,
 	} {

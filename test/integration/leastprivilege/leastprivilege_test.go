@@ -99,20 +99,25 @@ func lines[T fmt.Stringer](things []T) string {
 	return text.String()
 }
 
-func TestPodsOfTheDeploymentAreAllowedWherePodSecurityIsRestricted(t *testing.T) {
+func TestPodsOfTheDeploymentsAreAllowedWherePodSecurityIsRestricted(t *testing.T) {
+	const extender = "../../../manifests/scheduler-extender"
 	s := newStand(t)
-	deployment, err := s.client.AppsV1().Deployments(account.Namespace).Get(t.Context(), schedulerName, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.Kubectl(t, t.Context(), "apply", "-k", extender)
+	t.Cleanup(func() { s.Kubectl(t, context.Background(), "delete", "-k", extender) })
 	s.Create(t, `{apiVersion: v1, kind: Namespace, metadata: {name: restricted, labels: {
   pod-security.kubernetes.io/enforce: restricted, pod-security.kubernetes.io/enforce-version: v1.23}}}`)
-	if err := s.dryRun(t, deployment, "restricted", func(*corev1.PodSpec) {}); err != nil {
-		t.Error(err)
-	}
-	err = s.dryRun(t, deployment, "restricted", func(pod *corev1.PodSpec) { pod.HostNetwork = true })
-	if !apierrors.IsForbidden(err) {
-		t.Errorf("the API server looks at no pod's security: of one with hostNetwork it said %v", err)
+	for _, name := range []string{schedulerName, "scheduler-extender"} {
+		deployment, err := s.client.AppsV1().Deployments(account.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.dryRun(t, deployment, "restricted", func(*corev1.PodSpec) {}); err != nil {
+			t.Error(err)
+		}
+		err = s.dryRun(t, deployment, "restricted", func(pod *corev1.PodSpec) { pod.HostNetwork = true })
+		if !apierrors.IsForbidden(err) {
+			t.Errorf("the API server looks at no pod's security: of one with hostNetwork it said %v", err)
+		}
 	}
 }
 
