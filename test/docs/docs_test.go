@@ -208,7 +208,7 @@ func TestClaimsAreThoseOfTests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, pattern := range []string{"test/*/*_test.go", "test/*/*/*_test.go", "build/*/*_test.go",
+	for _, pattern := range []string{"test/*/*_test.go", "test/*/*/*_test.go", "build/*/*_test.go", "build/*/*/*_test.go",
 		"plugins/*/*_test.go", "plugins/*/*/*_test.go"} {
 		for _, file := range glob(t, pattern) {
 			sources.WriteString(cluster.Read(t, file))

@@ -336,8 +336,6 @@ func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 		{"weights.yaml", "ImageLocality", 10},
 		{"weights.yaml", "RandScore", 100},
 		{"every-extension-point.yaml", "RandScore", 300},
-		{"node-load.yaml", "NodeLoad", 5},
-		{"node-load-kube-prometheus.yaml", "NodeLoad", 5},
 	} {
 		if got := effective(t, test.file).weights[test.plugin]; got != test.want {
 			t.Errorf("%s: %s has weight %d, want %d", test.file, test.plugin, got, test.want)
