@@ -10,50 +10,24 @@ import (
 	v1 "k8s.io/api/core/v1"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// chaosConfiguration returns a configuration with the profile chaos, which has the given args.
-func chaosConfiguration(args string) string {
-	return `
-apiVersion: kubescheduler.config.k8s.io/v1beta3
-kind: KubeSchedulerConfiguration
-profiles:
-- schedulerName: chaos
-  plugins:
-    multiPoint:
-      enabled:
-      - name: Chaos
-        weight: 20
-  pluginConfig:
-  - name: Chaos
-    args: ` + args
-}
-
 func newChaos(t *testing.T, args string, nodes []*v1.Node) *decision.Scheduler {
 	t.Helper()
-	return decision.New(t, decision.Options{
-		Config:      chaosConfiguration(args),
-		Nodes:       nodes,
-		Seed:        1,
-		Parallelism: 16,
-		Plugins:     frameworkruntime.Registry{chaos.Name: chaos.New},
-	})
+	return decision.New(t, decision.Options{Config: with(chaos.Name, args), Nodes: nodes, Seed: 1, Parallelism: 16, Plugins: registered()})
 }
 
-// podOf returns a pod that requests one CPU. The profile is its namespace too.
-func podOf(profile string, number int) *v1.Pod {
-	name := fmt.Sprintf("%s-%d", profile, number)
-	return st.MakePod().Namespace(profile).Name(name).UID("uid-" + name).SchedulerName(profile).
-		Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj()
+// chaosPod returns a pod of the namespace chaos that requests one CPU.
+func chaosPod() *v1.Pod {
+	return st.MakePod().Namespace("chaos").Name("chaos-1").UID("uid-chaos-1").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj()
 }
 
 func TestChaosRejectionEvent(t *testing.T) {
 	s := newChaos(t, `{namespaces: [chaos], rejectPercent: 100, maxConsecutiveRejections: 2}`, nodesOf(3, "1"))
 	failure := "0/3 nodes are available: 3 node(s) were rejected by a coin of Chaos (rejectPercent 100)."
-	if got := s.Schedule(podOf("chaos", 1))[0].Failure; got != failure {
+	if got := s.Schedule(chaosPod())[0].Failure; got != failure {
 		t.Errorf("attempt 1 failed with %q, want %q", got, failure)
 	}
 	if got := s.Retry("chaos/chaos-1")[0].Failure; got != failure {
@@ -91,7 +65,7 @@ func preempting(t *testing.T, args string) (*decision.Scheduler, *v1.Pod) {
 	s := newChaos(t, args, nodesOf(2, "1"))
 	s.Create(st.MakePod().Namespace("prod").Name("victim").UID("victim").Priority(0).Node("node-1").
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
-	pod := podOf("chaos", 1)
+	pod := chaosPod()
 	priority := int32(100)
 	pod.Spec.Priority = &priority
 	return s, pod
