@@ -3,6 +3,7 @@
 package nodeload
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -19,8 +20,11 @@ func standby(t *testing.T) {
 	s := newStand(t, &shared)
 	cool := s.nodes[57]
 	s.exporters.load(0.95, slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return node == cool })...)
+	// Its series have the node's name in another label.
+	gpu := builtIn("gpu")
+	gpu["nodeMatch"] = object{"label": "Hostname"}
 	config := s.configuration(t, "leader",
-		profile(corev1.DefaultSchedulerName, s.args(time.Second, 5*time.Minute, builtIn("cpu"))))
+		profile(corev1.DefaultSchedulerName, s.args(time.Second, 5*time.Minute, builtIn("cpu"), gpu)))
 	leader := s.startScheduler(t, "leader", config, localcluster.SchedulerOptions{LeaderElection: true})
 	lease := s.awaitLeader(t, "")
 	standby := s.startScheduler(t, "standby", config, localcluster.SchedulerOptions{LeaderElection: true})
@@ -31,9 +35,8 @@ func standby(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return page.loads(corev1.DefaultSchedulerName, "cpu", func(node string, percent float64) bool {
-				return percent > 80 == (node != cool)
-			})
+			asLoaded := func(node string, percent float64) bool { return percent > 80 == (node != cool) }
+			return errors.Join(page.loads(corev1.DefaultSchedulerName, "cpu", asLoaded), page.loads(corev1.DefaultSchedulerName, "gpu", asLoaded))
 		})
 	}
 	if holder := s.awaitLeader(t, ""); *holder.Spec.HolderIdentity != *lease.Spec.HolderIdentity {
