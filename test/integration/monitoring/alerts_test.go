@@ -121,7 +121,7 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	exceeds.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"overcommit.scheduler/millicpu": resource.MustParse("3000")}
 	s.CreatePod(t, exceeds)
 	s.awaitPanels(t, "node-load")
-	for _, rule := range rules(t, "node-load").Rules() {
+	for _, rule := range rules(t, "node-load").all() {
 		t.Run("alert "+rule.Alert, func(t *testing.T) { s.awaitState(t, rule.Alert, "pending") })
 	}
 	named := s.checkMetrics(t, "node-load")
@@ -201,16 +201,16 @@ func (s *stand) startPrometheus(t *testing.T, subject string, scrapes ...any) {
 func (s *stand) awaitPanels(t *testing.T, subject string, missing ...string) {
 	t.Helper()
 	for _, expression := range expressions(t, subject) {
-		t.Run("panel "+expression.Panel, func(t *testing.T) {
-			if containsAny(Metrics(expression.PromQL), missing) {
-				if series := s.query(t, expression.PromQL); len(series) > 0 {
+		t.Run("panel "+expression.panel, func(t *testing.T) {
+			if containsAny(metricsIn(expression.promQL), missing) {
+				if series := s.query(t, expression.promQL); len(series) > 0 {
 					t.Errorf("one of %q is there: %s", missing, series)
 				}
 				return
 			}
 			s.Await(t, "data for the panel", func() error {
-				if series := s.query(t, expression.PromQL); len(series) == 0 {
-					return fmt.Errorf("no data for %s", expression.PromQL)
+				if series := s.query(t, expression.promQL); len(series) == 0 {
+					return fmt.Errorf("no data for %s", expression.promQL)
 				}
 				return nil
 			}, s.prometheus.LogFile())
@@ -253,12 +253,12 @@ func (s *stand) checkMetrics(t *testing.T, subject string, missing ...string) ma
 	t.Helper()
 	named := map[string]bool{}
 	for _, expression := range expressions(t, subject) {
-		for _, name := range Metrics(expression.PromQL) {
+		for _, name := range metricsIn(expression.promQL) {
 			named[name] = true
 		}
 	}
-	for _, rule := range rules(t, subject).Rules() {
-		for _, name := range Metrics(rule.Expr) {
+	for _, rule := range rules(t, subject).all() {
+		for _, name := range metricsIn(rule.Expr) {
 			named[name] = true
 		}
 	}
