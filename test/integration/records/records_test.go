@@ -110,6 +110,8 @@ func TestWhyPodsWait(t *testing.T) {
 	for i := range 4 {
 		running := localcluster.NewPod(fmt.Sprintf("running-%d", i), "")
 		running.Labels = map[string]string{"app": "running"}
+		// One fits on each node.
+		running.Spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 8080, ContainerPort: 8080}}
 		s.AwaitBound(t, s.CreatePod(t, running))
 	}
 	for _, tt := range []struct {
