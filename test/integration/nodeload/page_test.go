@@ -113,7 +113,7 @@ func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, reso
 				if err := page.loads(profile, resource, func(string, float64) bool { return true }); err != nil {
 					return err
 				}
-				if fresh := s.sum(t, scheduler, `scheduler_node_load_nodes\{.*resource="`+resource+`",state="fresh"\}`); fresh != nodeCount {
+				if fresh := s.sum(t, scheduler, `scheduler_node_load_nodes\{.*resource="`+resource+`".*state="fresh".*\}`); fresh != nodeCount {
 					return fmt.Errorf("%s: the metrics count %v fresh nodes", resource, fresh)
 				}
 			}
