@@ -132,7 +132,7 @@ new-plugin: ## Create a plugin: make new-plugin NAME=MyPlugin POINTS=filter,scor
 	@bash scripts/new-plugin.sh
 
 .PHONY: remove-plugin
-remove-plugin: source ## Remove a plugin, its patch and its entry in the registry: make remove-plugin NAME=MyPlugin
+remove-plugin: source ## Remove a plugin, and its entry in the registry: make remove-plugin NAME=MyPlugin
 	@bash scripts/remove-plugin.sh
 
 .PHONY: add-module

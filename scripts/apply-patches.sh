@@ -8,7 +8,7 @@
 # Output: the tree, and that commit as a patch before the others, for any clone of Kubernetes.
 # Exit: 0 applied or nothing to do; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
 
 SCRATCH=$OUTPUT/.patching
 

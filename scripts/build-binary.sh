@@ -9,7 +9,7 @@
 #   kube-scheduler-simulate, which no image needs, instead).
 # Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed, or a byte differs (--check).
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
 targets=(cmd/kube-scheduler vendor/k8s.io/component-base/logs/kube-log-runner)

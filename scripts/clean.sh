@@ -4,7 +4,7 @@
 #
 # Exit: 0 deleted; 1 _output/kubernetes holds edits, and nothing was deleted.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
 
 lock
 if [[ -e $TREE ]]; then

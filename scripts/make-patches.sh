@@ -7,7 +7,7 @@
 # Output: _output/patches/*.patch. The one with the packages of modules.yaml is added by apply-patches.sh.
 # Exit: 0 up to date or updated; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/plugin-registry.sh"
 
 if [[ $PATCHES_DIR != "$OUTPUT/patches" ]]; then
   say "patches: those of $PATCHES_DIR are used as they are"

@@ -6,8 +6,8 @@
 #   registry patch is edited.
 # Output: plugins/<name>, patches/0310-…, patches/README.md. Exit: 0 created; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/plugin-registry.sh"
 
 [[ -n ${NAME:-} && -n ${POINTS:-} ]] || fail "NAME or POINTS is not given" "make new-plugin NAME=MyPlugin POINTS=filter,score"
 use_pinned_go

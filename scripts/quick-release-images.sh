@@ -9,7 +9,7 @@
 # Output: _output/kubernetes/_output/release-images/ARCH/kube-scheduler.tar.
 # Exit: 0 made or up to date; 1 not, or the same Go compiled a different binary.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/docker.sh"
 

@@ -5,8 +5,8 @@
 # Inputs: NAME (MyPlugin, or its directory), DISCARD (yes: also delete uncommitted work there); the source that
 #   source.sh installed. Exit: 0 removed; 1 nothing was changed, or an interrupted run must be repeated.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/plugin-registry.sh"
 
 [[ -n ${NAME:-} ]] || fail "NAME is not given" "make remove-plugin NAME=MyPlugin"
 [[ $NAME =~ ^[A-Za-z][A-Za-z0-9]*$ ]] || fail "NAME=$NAME is not a valid plugin name" \

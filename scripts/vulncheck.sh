@@ -8,7 +8,7 @@
 # what it finds; of Kubernetes itself, what the pinned release still has.
 # Exit: 0 none without a statement, or a list; 1 some, listed, or the check could not be made.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree-edits.sh"
 
 patches_applied || fail "the patches are not applied to $VERSION" "make tree"
 use_pinned_go

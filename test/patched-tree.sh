@@ -6,7 +6,7 @@
 #
 # Inputs: the tree that apply-patches.sh made. Exit: 0 passed, and the tree is unchanged; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree-edits.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go

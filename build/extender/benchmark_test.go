@@ -13,33 +13,16 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// realNode is a node of the size that nodes have in clusters: with the 50 images that a kubelet reports, and with what
-// the API server notes about who set which field.
+// realNode is a node of 16 kB, as nodes with tens of images are.
 func realNode(i int) *corev1.Node {
-	name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/250, i%250)
-	node := st.MakeNode().Name(name).Label("disktype", []string{"ssd", "hdd"}[i%2]).Obj()
-	for key := range 15 {
-		metav1.SetMetaDataLabel(&node.ObjectMeta, fmt.Sprintf("node.example.com/label-%d", key), name)
-		metav1.SetMetaDataAnnotation(&node.ObjectMeta, fmt.Sprintf("node.example.com/annotation-%d", key), name)
-	}
-	for image := range 50 {
-		repository := fmt.Sprintf("registry.example.com/team-%d/application-%d", image%7, image)
+	node := diskNode(fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/250, i%250), []string{"ssd", "hdd"}[i%2])
+	for j := range 44 {
+		image := fmt.Sprintf("registry.example.com/team-%d/application-%d", j%7, j)
 		node.Status.Images = append(node.Status.Images, corev1.ContainerImage{
-			Names: []string{repository + "@sha256:" + strings.Repeat("0123456789abcdef", 4), repository + ":v1.2.3"}, SizeBytes: 1 << 28,
+			Names: []string{image + "@sha256:" + strings.Repeat("0123456789abcdef", 4), image + ":v1.2.3"}, SizeBytes: 1 << 28,
 		})
-	}
-	for _, condition := range []corev1.NodeConditionType{"Ready", "MemoryPressure", "DiskPressure", "PIDPressure", "NetworkUnavailable"} {
-		node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{
-			Type: condition, Status: "False", LastHeartbeatTime: metav1.Now(), LastTransitionTime: metav1.Now(),
-			Reason: "KubeletReason", Message: "kubelet says so",
-		})
-	}
-	for _, manager := range []string{"kubelet", "kube-controller-manager", "cloud-controller-manager"} {
-		now := metav1.Now()
-		node.ManagedFields = append(node.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", Time: &now,
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{` + strings.Repeat(`"f:annotations":{".":{}},`, 30) + `"f:labels":{}}}`)},
-		})
+		metav1.SetMetaDataLabel(&node.ObjectMeta, fmt.Sprintf("node.example.com/label-%d", j), node.Name)
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, fmt.Sprintf("node.example.com/annotation-%d", j), node.Name)
 	}
 	return node
 }

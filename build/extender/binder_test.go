@@ -9,7 +9,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
 // TestBind binds a pod that may be bound already, while another request waits for a plugin. test/integration/extender
@@ -54,15 +53,5 @@ func TestBind(t *testing.T) {
 				t.Errorf("the pod is on %q, %v", after.Spec.NodeName, err)
 			}
 		})
-	}
-}
-
-func TestBindIsRefusedUnlessItIsAskedFor(t *testing.T) {
-	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"))
-	f.serve(t, generous, NewHandler(f.decider, nil, generous))
-	var result extenderv1.ExtenderBindingResult
-	f.post(t, "bind", &extenderv1.ExtenderBindingArgs{PodName: "p", PodNamespace: "default", PodUID: "p", Node: "a"}, &result)
-	if !strings.Contains(result.Error, "--bind") {
-		t.Errorf("%+v, want an error that names the flag", result)
 	}
 }

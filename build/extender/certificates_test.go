@@ -3,14 +3,11 @@
 package extender
 
 import (
-	"bytes"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"io"
 	"math/big"
@@ -18,67 +15,45 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
-// authority signs the certificates of a test.
-type authority struct {
-	certificate *x509.Certificate
-	key         crypto.Signer
-}
+// identity is a certificate for both ends of a connection, which is its own authority, and its key.
+type identity struct{ certificate, key []byte }
 
-func newAuthority(t testing.TB, name string) *authority {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &authority{certificate, key}
-}
-
-func encodePEM(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
-}
-
-// pair returns a certificate for both ends of a connection, and its key.
-func (a *authority) pair(t testing.TB) (certificate, key []byte) {
+func newIdentity(t testing.TB) identity {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "test"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
+	key, err := keyutil.MarshalPrivateKeyToPEM(private)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return encodePEM(der), key
+	return identity{pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), key}
 }
 
 // tlsOptions writes the three files of a server.
-func tlsOptions(t testing.TB, serving, clients *authority) Options {
+func tlsOptions(t testing.TB, serving, clients identity) Options {
 	t.Helper()
-	certificate, key := serving.pair(t)
 	return Options{
-		Listen: "127.0.0.1:0", Limits: generous, CertificateFile: writeFile(t, "tls.crt", string(certificate)),
-		KeyFile:      writeFile(t, "tls.key", string(key)),
-		ClientCAFile: writeFile(t, "ca.crt", string(encodePEM(clients.certificate.Raw))),
+		Listen: "127.0.0.1:0", Limits: generous, CertificateFile: writeFile(t, "tls.crt", string(serving.certificate)),
+		KeyFile: writeFile(t, "tls.key", string(serving.key)), ClientCAFile: writeFile(t, "ca.crt", string(clients.certificate)),
 	}
 }
 
@@ -95,14 +70,14 @@ func serveTLS(t testing.TB, options Options) string {
 	return listener.Addr().String()
 }
 
-// get returns the protocol that a client speaks with a server, or nothing. The client trusts an authority, and has a
-// certificate of another, or none.
-func get(t testing.TB, address string, trusts, of *authority, version uint16) string {
+// get returns the protocol that a client speaks with a server, or nothing. The client trusts an identity, and has
+// another, or none.
+func get(t testing.TB, address string, trusts, own identity, version uint16) string {
 	t.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS10, MaxVersion: version}
-	config.RootCAs.AddCert(trusts.certificate)
-	if of != nil {
-		certificate, err := tls.X509KeyPair(of.pair(t))
+	config.RootCAs.AppendCertsFromPEM(trusts.certificate)
+	if own.key != nil {
+		certificate, err := tls.X509KeyPair(own.certificate, own.key)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,36 +90,33 @@ func get(t testing.TB, address string, trusts, of *authority, version uint16) st
 		return ""
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		return ""
-	}
+	content, _ := io.ReadAll(response.Body)
 	return string(content)
 }
 
 func TestOnlyClientsWithACertificateOfTheAuthority(t *testing.T) {
-	serving, clients, others := newAuthority(t, "serving"), newAuthority(t, "clients"), newAuthority(t, "others")
+	serving, clients, others := newIdentity(t), newIdentity(t), newIdentity(t)
 	options := tlsOptions(t, serving, clients)
 	strict := serveTLS(t, options)
 	options.ClientCAFile = ""
 	open := serveTLS(t, options)
 	for name, test := range map[string]struct {
-		address    string
-		trusts, of *authority
-		version    uint16
-		want       string
+		address     string
+		trusts, own identity
+		version     uint16
+		want        string
 	}{
 		"valid":                           {strict, serving, clients, 0, "HTTP/2.0"},
-		"no certificate":                  {strict, serving, nil, 0, ""},
+		"no certificate":                  {strict, serving, identity{}, 0, ""},
 		"of another authority":            {strict, serving, others, 0, ""},
 		"of the server's authority":       {strict, serving, serving, 0, ""},
 		"TLS 1.2":                         {strict, serving, clients, tls.VersionTLS12, "HTTP/2.0"},
 		"TLS 1.1":                         {strict, serving, clients, tls.VersionTLS11, ""},
-		"without --client-ca-file":        {open, serving, nil, 0, "HTTP/2.0"},
-		"the client trusts another":       {open, others, nil, 0, ""},
+		"without --client-ca-file":        {open, serving, identity{}, 0, "HTTP/2.0"},
+		"the client trusts another":       {open, others, identity{}, 0, ""},
 		"a certificate that is not asked": {open, serving, others, 0, "HTTP/2.0"},
 	} {
-		if got := get(t, test.address, test.trusts, test.of, test.version); got != test.want {
+		if got := get(t, test.address, test.trusts, test.own, test.version); got != test.want {
 			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
@@ -155,10 +127,10 @@ func TestOnlyClientsWithACertificateOfTheAuthority(t *testing.T) {
 
 // TestCertificatesAreReadAgain replaces files by a rename, as cert-manager and kubelet do.
 func TestCertificatesAreReadAgain(t *testing.T) {
-	first, second := newAuthority(t, "first"), newAuthority(t, "second")
+	first, second := newIdentity(t), newIdentity(t)
 	options, renewed := tlsOptions(t, first, first), tlsOptions(t, second, second)
 	address := serveTLS(t, options)
-	works := func(trusts, of *authority) bool { return get(t, address, trusts, of, 0) != "" }
+	works := func(trusts, own identity) bool { return get(t, address, trusts, own, 0) != "" }
 	replace := func(from, to string) {
 		if err := os.Rename(from, to); err != nil {
 			t.Fatal(err)
@@ -169,51 +141,29 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	}
 	replace(renewed.CertificateFile, options.CertificateFile)
 	replace(renewed.KeyFile, options.KeyFile)
-	await(t, "the second certificate", func() bool { return works(second, first) && !works(first, first) })
+	plugintest.WaitFor(t, "the second certificate", func() bool { return works(second, first) && !works(first, first) })
 	replace(renewed.ClientCAFile, options.ClientCAFile)
-	await(t, "the second authority", func() bool { return works(second, second) && !works(second, first) })
-}
-
-// logBuffer is a log that can be read while it is written.
-type logBuffer struct {
-	mutex   sync.Mutex
-	content bytes.Buffer
-}
-
-func (l *logBuffer) Write(content []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.content.Write(content)
-}
-
-func (l *logBuffer) contains(text string) bool {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return strings.Contains(l.content.String(), text)
+	plugintest.WaitFor(t, "the second authority", func() bool { return works(second, second) && !works(second, first) })
 }
 
 func TestListenNeedsFilesThatCanBeUsed(t *testing.T) {
-	a := newAuthority(t, "a")
-	_, otherKey := a.pair(t)
-	for name, test := range map[string]struct {
-		change func(*Options)
-		want   string
-	}{
-		"no certificate":             {func(o *Options) { o.CertificateFile = "/nonexistent" }, "no such file"},
-		"no key":                     {func(o *Options) { o.KeyFile = "/nonexistent" }, "no such file"},
-		"the key of another":         {func(o *Options) { o.KeyFile = writeFile(t, "key", string(otherKey)) }, "does not match"},
-		"no authorities":             {func(o *Options) { o.ClientCAFile = "/nonexistent" }, "no such file"},
-		"empty authorities":          {func(o *Options) { o.ClientCAFile = writeFile(t, "ca", "") }, "missing content for CA bundle"},
-		"a file without authorities": {func(o *Options) { o.ClientCAFile = writeFile(t, "ca", "none") }, "does not contain any valid"},
+	own, other := newIdentity(t), newIdentity(t)
+	for want, change := range map[string]func(*Options){
+		"cannot serve with /nonexistent":         func(o *Options) { o.CertificateFile = "/nonexistent" },
+		"/nonexistent: no such file":             func(o *Options) { o.KeyFile = "/nonexistent" },
+		"does not match":                         func(o *Options) { o.KeyFile = writeFile(t, "key", string(other.key)) },
+		"cannot check clients with /nonexistent": func(o *Options) { o.ClientCAFile = "/nonexistent" },
+		"missing content for CA bundle":          func(o *Options) { o.ClientCAFile = writeFile(t, "ca", "") },
+		"does not contain any valid":             func(o *Options) { o.ClientCAFile = writeFile(t, "ca", "none") },
 	} {
-		options := tlsOptions(t, a, a)
-		test.change(&options)
+		options := tlsOptions(t, own, own)
+		change(&options)
 		listener, err := options.listen(t.Context())
 		if err == nil {
 			listener.Close()
 		}
-		if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "; next: ") {
-			t.Errorf("%s: got %v, want %q and what to do next", name, err, test.want)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "; next: ") {
+			t.Errorf("got %v, want %q and what to do next", err, want)
 		}
 	}
 }

@@ -6,9 +6,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"runtime/debug"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
@@ -27,10 +30,17 @@ import (
 type Decider struct {
 	framework framework.Framework
 	cluster   *cluster
+	scorers   []scorer
 	// weights is the sum of the weights of the score plugins; 0 if there are none.
 	weights int64
 	// turn holds a token while a request is answered.
 	turn chan struct{}
+}
+
+// scorer is a score plugin with its weight.
+type scorer struct {
+	framework.ScorePlugin
+	weight int64
 }
 
 // connections are the clients that plugins may use.
@@ -45,8 +55,17 @@ type connections struct {
 // the plugins have added their informers.
 func newDecider(profile *Profile, with connections) (*Decider, error) {
 	d := &Decider{cluster: newCluster(with.factory), turn: make(chan struct{}, 1)}
+	created, registry := map[string]framework.Plugin{}, frameworkruntime.Registry{}
+	for name, factory := range profile.registry {
+		registry[name] = func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
+			if plugin, err = factory(args, handle); err == nil {
+				created[plugin.Name()] = plugin
+			}
+			return plugin, err
+		}
+	}
 	var err error
-	d.framework, err = frameworkruntime.NewFramework(profile.registry, &profile.profile,
+	d.framework, err = frameworkruntime.NewFramework(registry, &profile.profile,
 		frameworkruntime.WithClientSet(with.client),
 		frameworkruntime.WithKubeConfig(with.config),
 		frameworkruntime.WithInformerFactory(with.factory),
@@ -69,13 +88,16 @@ func newDecider(profile *Profile, with connections) (*Decider, error) {
 			return nil, fmt.Errorf("the plugin %s has the weight %d, which an extender's scores of 0 to 10 cannot express; "+
 				"next: give it a weight of 1 or more in the configuration", plugin.Name, plugin.Weight)
 		}
+		d.scorers = append(d.scorers, scorer{created[plugin.Name].(framework.ScorePlugin), int64(plugin.Weight)})
 		d.weights += int64(plugin.Weight)
 	}
 	return d, nil
 }
 
 // errNotSynced is the error of a request that comes too early.
-var errNotSynced = errors.New("the caches of nodes and pods have not synced yet; next: try again in a moment")
+var errNotSynced = refused{
+	errors.New("the caches of nodes and pods have not synced yet; next: try again in a moment"), http.StatusServiceUnavailable,
+}
 
 // Ready returns nil if requests can be answered.
 func (d *Decider) Ready() error {
@@ -90,7 +112,7 @@ func (d *Decider) Ready() error {
 func inTurn[Question any](
 	d *Decider, decode func([]byte) (Question, error), answer func(context.Context, Question) (any, error),
 ) answerFunc {
-	return func(ctx context.Context, body []byte) (any, error) {
+	return func(ctx context.Context, body []byte) (result any, _ error) {
 		if err := d.Ready(); err != nil {
 			return nil, err
 		}
@@ -108,7 +130,11 @@ func inTurn[Question any](
 		if err != nil {
 			return nil, err
 		}
-		return answer(ctx, question)
+		err = recovering(func() (err error) {
+			result, err = answer(ctx, question)
+			return err
+		})
+		return result, err
 	}
 }
 
@@ -165,21 +191,45 @@ func (d *Decider) verdicts(
 		}
 		return verdicts, failure(status)
 	}
-	statuses := make([]*framework.Status, len(infos))
-	d.framework.Parallelizer().Until(ctx, len(infos), func(i int) {
-		statuses[i] = d.filterOne(ctx, state, pod, infos[i], victims[nodes[i].Name])
+	statuses, err := d.each(ctx, len(infos), func(i int) *framework.Status {
+		return d.filterOne(ctx, state, pod, infos[i], victims[nodes[i].Name])
 	})
-	// At the deadline some nodes have not been filtered, and must not pass.
+	for i, status := range statuses {
+		verdicts[nodes[i].Name] = status
+	}
+	return verdicts, err
+}
+
+// each calls plugins for some nodes in parallel, and returns their statuses: successes and rejections.
+func (d *Decider) each(ctx context.Context, nodes int, call func(i int) *framework.Status) ([]*framework.Status, error) {
+	statuses := make([]*framework.Status, nodes)
+	d.framework.Parallelizer().Until(ctx, nodes, func(i int) {
+		if err := recovering(func() error { statuses[i] = call(i); return nil }); err != nil {
+			statuses[i] = framework.AsStatus(err)
+		}
+	})
+	// At the deadline plugins have not been called for some nodes, which must not pass.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	for i, status := range statuses {
+	for _, status := range statuses {
 		if err := failure(status); err != nil {
 			return nil, err
 		}
-		verdicts[nodes[i].Name] = status
 	}
-	return verdicts, nil
+	return statuses, nil
+}
+
+// recovering calls plugins. A panic in their goroutine fails the request only: it is logged with its stack, and returned
+// as an error. The workers of upstream's Parallelizer would end the process.
+func recovering(call func() error) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			klog.Errorf("A plugin panicked: %v\n%s", reason, debug.Stack())
+			err = fmt.Errorf("a plugin panicked: %v; next: see the stack in the extender's log", reason)
+		}
+	}()
+	return call()
 }
 
 // filterOne runs the filter plugins on a node, without the victims if there are any.
@@ -266,21 +316,48 @@ func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Nod
 	if !status.IsSuccess() {
 		return nil, status.AsError()
 	}
-	scores, status := d.framework.RunScorePlugins(ctx, state, pod, nodes)
-	if !status.IsSuccess() {
-		return nil, status.AsError()
-	}
-	// At the deadline some nodes have no score.
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
 	sums := make([]int64, len(nodes))
-	for _, ofPlugin := range scores {
-		for i := range ofPlugin {
-			sums[i] += ofPlugin[i].Score
+	for _, plugin := range d.scorers {
+		scores, err := d.score(ctx, plugin, state, pod, nodes)
+		if err != nil {
+			return nil, fmt.Errorf("running the score plugin %s: %w", plugin.Name(), err)
+		}
+		for i := range scores {
+			sums[i] += plugin.weight * scores[i].Score
 		}
 	}
 	return sums, nil
+}
+
+// score returns a plugin's scores of nodes. The framework's RunScorePlugins does the same, except that a panic ends the
+// process.
+func (d *Decider) score(
+	ctx context.Context, plugin framework.ScorePlugin, state *framework.CycleState, pod *corev1.Pod, nodes []*corev1.Node,
+) (framework.NodeScoreList, error) {
+	scores := make(framework.NodeScoreList, len(nodes))
+	_, err := d.each(ctx, len(nodes), func(i int) (status *framework.Status) {
+		scores[i].Name = nodes[i].Name
+		scores[i].Score, status = plugin.Score(ctx, state, pod, nodes[i].Name)
+		if !status.IsSuccess() {
+			return framework.AsStatus(status.AsError())
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if extensions := plugin.ScoreExtensions(); extensions != nil {
+		if status := extensions.NormalizeScore(ctx, state, pod, scores); !status.IsSuccess() {
+			return nil, status.AsError()
+		}
+	}
+	for _, score := range scores {
+		if score.Score < framework.MinNodeScore || score.Score > framework.MaxNodeScore {
+			return nil, fmt.Errorf("it gives node %s the score %d, which is not in the range of %d to %d",
+				score.Name, score.Score, framework.MinNodeScore, framework.MaxNodeScore)
+		}
+	}
+	return scores, nil
 }
 
 // scaled returns a sum of weight × score, with scores from 0 to 100, as an extender's score of 0 to 10: the weighted

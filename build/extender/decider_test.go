@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -64,8 +63,6 @@ func TestFilter(t *testing.T) {
 		// Preemption could help, so it is not among the unresolvable.
 		"by the pods on the nodes": {enabling("name: Alone"), []string{"hdd", "bare"},
 			extenderv1.FailedNodesMap{"ssd": "1 pods are there"}, none},
-		"by the pod alone": {enabling("name: Refusing"), []string{}, none,
-			extenderv1.FailedNodesMap{"ssd": "not this pod", "hdd": "not this pod", "bare": "not this pod"}},
 	} {
 		for _, mode := range modes {
 			t.Run(name+" "+mode, func(t *testing.T) {
@@ -108,6 +105,16 @@ func TestUnknownNames(t *testing.T) {
 	}
 }
 
+// TestFilterResultIsUpstreams fails when upstream's type has a field that ours does not.
+func TestFilterResultIsUpstreams(t *testing.T) {
+	ours, upstreams := reflect.TypeOf(filterResult{}), reflect.TypeOf(extenderv1.ExtenderFilterResult{})
+	for i := range upstreams.NumField() {
+		if name := upstreams.Field(i).Name; ours.NumField() != upstreams.NumField() || ours.Field(i).Name != name {
+			t.Errorf("field %d is not %s", i, name)
+		}
+	}
+}
+
 // TestNodesAreReturnedByteForByte sends a field that this release does not know, and text that Go's encoder would escape.
 func TestNodesAreReturnedByteForByte(t *testing.T) {
 	f := newFixture(t, byDiskType, generous)
@@ -145,9 +152,8 @@ func TestScoresAreWeightedMeansFrom0To10(t *testing.T) {
 				var want extenderv1.HostPriorityList
 				for i, scores := range test.scores {
 					name := fmt.Sprint("node-", i)
-					nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
-						"score": fmt.Sprint(scores[0]), "other": fmt.Sprint(scores[1]),
-					}}})
+					nodes = append(nodes, st.MakeNode().Name(name).
+						Label("score", fmt.Sprint(scores[0])).Label("other", fmt.Sprint(scores[1])).Obj())
 					want = append(want, extenderv1.HostPriority{Host: name, Score: scores[2]})
 				}
 				f := newFixture(t, enabling(test.plugins...), generous, objects(nodes)...)
@@ -198,7 +204,8 @@ func TestPreempt(t *testing.T) {
 			}
 		})
 	}
-	f := newFixture(t, enabling("name: Refusing"), generous, objects(nodes, pods["m"])...)
+	rejecting := ofPlugin("PodFilter", "{rules: [{name: not-this, action: Deny, podNames: [incoming]}]}")
+	f := newFixture(t, rejecting, generous, objects(nodes, pods["m"])...)
 	client := upstreamsClient(t, extenderConfig(f.url, in("names")))
 	if got, err := client.ProcessPreemption(newPod(), victims, nil); err != nil || len(got) != 0 {
 		t.Errorf("a pod that PreFilter rejects: %v, %v", got, err)
@@ -227,7 +234,7 @@ func TestPluginsSeeTheWholeCluster(t *testing.T) {
 func TestConcurrentRequests(t *testing.T) {
 	var nodes []*corev1.Node
 	for i := range 40 {
-		nodes = append(nodes, st.MakeNode().Name(fmt.Sprint("node-", i)).Label("disktype", []string{"ssd", "hdd"}[i%2]).Obj())
+		nodes = append(nodes, diskNode(fmt.Sprint("node-", i), []string{"ssd", "hdd"}[i%2]))
 	}
 	f := newFixture(t, byDiskType, generous, objects(nodes)...)
 	var group sync.WaitGroup

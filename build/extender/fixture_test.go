@@ -188,26 +188,27 @@ func diskNode(name, diskType string) *corev1.Node {
 // testPlugins has the plugins of these tests, and this project's own.
 func testPlugins(t testing.TB) frameworkruntime.Registry {
 	registry := Plugins()
-	add := func(plugin framework.Plugin) {
-		registry[plugin.Name()] = func(runtime.Object, framework.Handle) (framework.Plugin, error) { return plugin, nil }
-	}
 	hung := make(chan struct{})
 	// A plugin that never ended would hold up the end of the test.
 	t.Cleanup(func() { close(hung) })
-	add(refusing{})
-	add(filter{"Broken", func(context.Context) *framework.Status {
+	for name, status := range map[string]func(context.Context) *framework.Status{
 		// The scheduler takes these words for a format.
-		return framework.NewStatus(framework.Error, "100% broken")
-	}})
-	// Patient returns at the deadline, as if all was well, and Deaf does not even return then.
-	add(filter{"Patient", func(ctx context.Context) *framework.Status { <-ctx.Done(); return nil }})
-	add(filter{"Deaf", func(context.Context) *framework.Status { <-hung; return nil }})
+		"Broken":    func(context.Context) *framework.Status { return framework.NewStatus(framework.Error, "100% broken") },
+		"Panicking": func(context.Context) *framework.Status { panic("out of order") },
+		// Patient returns at the deadline, as if all was well, and Deaf does not even return then.
+		"Patient": func(ctx context.Context) *framework.Status { <-ctx.Done(); return nil },
+		"Deaf":    func(context.Context) *framework.Status { <-hung; return nil },
+	} {
+		registry[name] = func(runtime.Object, framework.Handle) (framework.Plugin, error) { return filter{name, status}, nil }
+	}
 	for name, label := range map[string]string{"Labelled": "score", "Other": "other"} {
 		registry[name] = func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 			return &labelled{name, label, handle}, nil
 		}
 	}
-	registry["Alone"] = func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) { return alone{handle}, nil }
+	registry["Alone"] = func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		return &alone{handle: handle}, nil
+	}
 	return registry
 }
 
@@ -218,7 +219,20 @@ func asStatus(err error) *framework.Status {
 	return framework.AsStatus(err)
 }
 
-// labelled scores a node by a label, in the snapshot that it was made with.
+// filter is a plugin that does the same for every node.
+type filter struct {
+	name   string
+	status func(context.Context) *framework.Status
+}
+
+func (f filter) Name() string { return f.name }
+
+func (f filter) Filter(ctx context.Context, _ *framework.CycleState, _ *corev1.Pod, _ *framework.NodeInfo) *framework.Status {
+	return f.status(ctx)
+}
+
+// labelled scores a node by a label, in the snapshot that it was made with. It panics at the score -1, and when it
+// normalizes the score 101 of the first node.
 type labelled struct {
 	name, label string
 	handle      framework.Handle
@@ -232,10 +246,20 @@ func (l *labelled) Score(_ context.Context, _ *framework.CycleState, _ *corev1.P
 		return 0, framework.AsStatus(err)
 	}
 	score, err := strconv.ParseInt(info.Node().Labels[l.label], 10, 64)
+	if score == -1 {
+		panic("a score")
+	}
 	return score, asStatus(err)
 }
 
-func (l *labelled) ScoreExtensions() framework.ScoreExtensions { return nil }
+func (l *labelled) ScoreExtensions() framework.ScoreExtensions { return l }
+
+func (l *labelled) NormalizeScore(_ context.Context, _ *framework.CycleState, _ *corev1.Pod, scores framework.NodeScoreList) *framework.Status {
+	if scores[0].Score == 101 {
+		panic("all scores")
+	}
+	return nil
+}
 
 // alone requires a node without other pods, by the pods that PreFilter sees and those that are removed.
 type alone struct{ handle framework.Handle }
@@ -245,9 +269,9 @@ type podCounts map[string]int
 
 func (c podCounts) Clone() framework.StateData { return maps.Clone(c) }
 
-func (alone) Name() string { return "Alone" }
+func (*alone) Name() string { return "Alone" }
 
-func (a alone) PreFilter(_ context.Context, state *framework.CycleState, _ *corev1.Pod) *framework.Status {
+func (a *alone) PreFilter(_ context.Context, state *framework.CycleState, _ *corev1.Pod) *framework.Status {
 	infos, err := a.handle.SnapshotSharedLister().NodeInfos().List()
 	counts := podCounts{}
 	for _, info := range infos {
@@ -257,13 +281,13 @@ func (a alone) PreFilter(_ context.Context, state *framework.CycleState, _ *core
 	return asStatus(err)
 }
 
-func (a alone) PreFilterExtensions() framework.PreFilterExtensions { return a }
+func (a *alone) PreFilterExtensions() framework.PreFilterExtensions { return a }
 
-func (alone) AddPod(context.Context, *framework.CycleState, *corev1.Pod, *framework.PodInfo, *framework.NodeInfo) *framework.Status {
+func (*alone) AddPod(context.Context, *framework.CycleState, *corev1.Pod, *framework.PodInfo, *framework.NodeInfo) *framework.Status {
 	return framework.NewStatus(framework.Error, "no pods are added here")
 }
 
-func (alone) RemovePod(
+func (*alone) RemovePod(
 	_ context.Context, state *framework.CycleState, _ *corev1.Pod, _ *framework.PodInfo, info *framework.NodeInfo,
 ) *framework.Status {
 	data, err := state.Read("Alone")
@@ -273,7 +297,7 @@ func (alone) RemovePod(
 	return asStatus(err)
 }
 
-func (alone) Filter(_ context.Context, state *framework.CycleState, _ *corev1.Pod, info *framework.NodeInfo) *framework.Status {
+func (*alone) Filter(_ context.Context, state *framework.CycleState, _ *corev1.Pod, info *framework.NodeInfo) *framework.Status {
 	data, err := state.Read("Alone")
 	if err != nil {
 		return framework.AsStatus(err)
@@ -285,25 +309,4 @@ func (alone) Filter(_ context.Context, state *framework.CycleState, _ *corev1.Po
 		return framework.NewStatus(framework.Unschedulable, fmt.Sprintf("%d pods are there", count))
 	}
 	return nil
-}
-
-// refusing rejects every pod.
-type refusing struct{}
-
-func (refusing) Name() string                                       { return "Refusing" }
-func (refusing) PreFilterExtensions() framework.PreFilterExtensions { return nil }
-func (refusing) PreFilter(context.Context, *framework.CycleState, *corev1.Pod) *framework.Status {
-	return framework.NewStatus(framework.UnschedulableAndUnresolvable, "not this pod")
-}
-
-// filter is a plugin that returns the same for every node.
-type filter struct {
-	name   string
-	status func(context.Context) *framework.Status
-}
-
-func (f filter) Name() string { return f.name }
-
-func (f filter) Filter(ctx context.Context, _ *framework.CycleState, _ *corev1.Pod, _ *framework.NodeInfo) *framework.Status {
-	return f.status(ctx)
 }

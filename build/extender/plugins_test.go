@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // ofPlugin returns a configuration with one plugin.
@@ -94,7 +95,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 					}
 				}
 				// A plugin's own informers may have synced a moment later.
-				await(t, "the scores", func() bool {
+				plugintest.WaitFor(t, "the scores", func() bool {
 					scores, _, err := client.Prioritize(pod, nodes)
 					if err != nil {
 						return test.scores == nil

@@ -9,6 +9,7 @@
 package extender
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -115,17 +116,8 @@ func isLoopback(host string) bool {
 
 // clientConfig returns the connection to the API server, with the rate limits of the configuration file.
 func (o *Options) clientConfig(profile *Profile) (*restclient.Config, error) {
-	file := o.Kubeconfig
-	if file == "" {
-		file = profile.connection.Kubeconfig
-	}
-	var config *restclient.Config
-	var err error
-	if file != "" {
-		config, err = clientcmd.BuildConfigFromFlags("", file)
-	} else {
-		config, err = restclient.InClusterConfig()
-	}
+	// Without a file it is the service account of the pod.
+	config, err := clientcmd.BuildConfigFromFlags("", cmp.Or(o.Kubeconfig, profile.connection.Kubeconfig))
 	if err != nil {
 		return nil, fmt.Errorf("cannot load the connection to the API server: %w; next: give an existing file with --kubeconfig", err)
 	}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -18,14 +17,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -66,44 +65,30 @@ type stockScheduler struct {
 	events *events.FakeRecorder
 }
 
-// newStockScheduler makes a scheduler with a configuration that can name the plugin Labelled, and with extenders.
+// newStockScheduler makes a scheduler with an extender.
 func newStockScheduler(
-	t *testing.T, client kubernetes.Interface, configuration string, extenders ...schedulerconfig.Extender,
+	t *testing.T, client kubernetes.Interface, extender schedulerconfig.Extender, options ...scheduler.Option,
 ) stockScheduler {
 	t.Helper()
-	object, _, err := scheme.Codecs.UniversalDecoder().Decode([]byte(configuration), nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	t.Cleanup(cancel)
 	s := stockScheduler{events: events.NewFakeRecorder(1000)}
 	factory := informers.NewSharedInformerFactory(client, 0)
-	s.Scheduler, err = scheduler.New(client, factory, nil, func(string) events.EventRecorder { return s.events }, ctx.Done(),
-		scheduler.WithProfiles(object.(*schedulerconfig.KubeSchedulerConfiguration).Profiles...),
-		scheduler.WithExtenders(extenders...),
-		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{"Labelled": testPlugins(t)["Labelled"]}),
-		scheduler.WithPodInitialBackoffSeconds(1),
-	)
+	var err error
+	s.Scheduler, err = scheduler.New(client, factory, nil, func(string) events.EventRecorder { return s.events }, t.Context().Done(),
+		append(options, scheduler.WithExtenders(extender))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	nodes, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+	nodes, _ := factory.Core().V1().Nodes().Lister().List(labels.Everything())
+	pods, _ := factory.Core().V1().Pods().Lister().List(labels.Everything())
+	pods = slices.DeleteFunc(pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName == "" })
 	// Handlers run after the informers' caches know.
-	await(t, "the scheduler knows the nodes", func() bool { return s.SchedulerCache.NodeCount() == len(nodes.Items) })
+	plugintest.WaitFor(t, "the scheduler knows the nodes and the pods", func() bool {
+		count, err := s.SchedulerCache.PodCount()
+		return err == nil && count == len(pods) && s.SchedulerCache.NodeCount() == len(nodes)
+	})
 	return s
-}
-
-func await(t testing.TB, what string, condition func() bool) {
-	t.Helper()
-	if err := wait.PollImmediate(time.Millisecond, long, func() (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
 }
 
 // decide makes one decision without binding.
@@ -113,24 +98,23 @@ func (s stockScheduler) decide(t *testing.T, pod *corev1.Pod) (string, error) {
 	return result.SuggestedHost, err
 }
 
-// nextEvent waits for an event with one of some reasons.
-func (s stockScheduler) nextEvent(t *testing.T, reasons ...string) string {
+// run schedules until the next event with one of some reasons, which it returns.
+func (s stockScheduler) run(t *testing.T, reasons ...string) string {
 	t.Helper()
-	deadline := time.After(long)
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	go s.Run(ctx)
 	for {
 		select {
 		case event := <-s.events.Events:
 			if slices.ContainsFunc(reasons, func(reason string) bool { return strings.Contains(event, reason) }) {
 				return event
 			}
-		case <-deadline:
+		case <-ctx.Done():
 			t.Fatalf("no event of %v", reasons)
 		}
 	}
 }
-
-// stock is a configuration with one profile, upstream's own.
-const stock = header + "profiles: [{schedulerName: default-scheduler}]\n"
 
 // TestWeight checks a node's total: weight × score of the scheduler's own plugin, which prefers one node, and
 // weight × score × 10 of the extender, which prefers the other.
@@ -138,18 +122,18 @@ func TestWeight(t *testing.T) {
 	ours := st.MakeNode().Name("ours").Label("disktype", "ssd").Label("score", "0").Obj()
 	theirs := st.MakeNode().Name("theirs").Label("disktype", "tape").Label("score", "60").Obj()
 	f := newFixture(t, byDiskType, generous, ours, theirs)
-	onlyLabelled := header + `
-profiles:
-- schedulerName: default-scheduler
-  plugins:
-    preScore: {disabled: [{name: "*"}]}
-    score: {disabled: [{name: "*"}], enabled: [{name: Labelled, weight: 2}]}
-`
+	only := func(name string, weight int32) schedulerconfig.PluginSet {
+		return schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: name, Weight: weight}}}
+	}
+	onlyLabelled := schedulerconfig.KubeSchedulerProfile{SchedulerName: "default-scheduler", Plugins: &schedulerconfig.Plugins{
+		QueueSort: only("PrioritySort", 0), Score: only("Labelled", 2), Bind: only("DefaultBinder", 0),
+	}}
 	for weight, want := range map[int64]string{
 		1: "theirs", // ours: 1 × 10 × 10 = 100; theirs: 2 × 60 = 120
 		2: "ours",   // ours: 2 × 10 × 10 = 200; theirs: 120
 	} {
-		s := newStockScheduler(t, f.client, onlyLabelled, extenderConfig(f.url, func(e *schedulerconfig.Extender) { e.Weight = weight }))
+		s := newStockScheduler(t, f.client, extenderConfig(f.url, func(e *schedulerconfig.Extender) { e.Weight = weight }), scheduler.WithProfiles(onlyLabelled),
+			scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{"Labelled": testPlugins(t)["Labelled"]}))
 		if got, err := s.decide(t, newPod()); err != nil || got != want {
 			t.Errorf("weight %d: %s, %v, want %s", weight, got, err, want)
 		}
@@ -159,18 +143,15 @@ profiles:
 // failing returns the addresses of extenders that fail in all ways that a scheduler distinguishes.
 func failing(t *testing.T) map[string]string {
 	t.Helper()
-	gone, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone.Close()
 	serve := func(handler http.HandlerFunc) string {
 		server := httptest.NewServer(handler)
 		t.Cleanup(server.Close)
 		return server.URL
 	}
+	gone := httptest.NewServer(nil)
+	gone.Close()
 	return map[string]string{
-		"down": "http://" + gone.Addr().String(),
+		"down": gone.URL,
 		"slow": serve(func(_ http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(io.Discard, r.Body) // only then the server notices that the scheduler is gone
 			<-r.Context().Done()
@@ -180,59 +161,41 @@ func failing(t *testing.T) map[string]string {
 	}
 }
 
-// impatient keeps the tests with a slow extender short.
-func impatient(e *schedulerconfig.Extender) { e.HTTPTimeout.Duration = 100 * time.Millisecond }
-
-// only leaves an extender one verb.
-func only(verb string) func(*schedulerconfig.Extender) {
-	return func(e *schedulerconfig.Extender) {
-		for name, field := range map[string]*string{
-			"filter": &e.FilterVerb, "prioritize": &e.PrioritizeVerb, "preempt": &e.PreemptVerb, "bind": &e.BindVerb,
-		} {
-			if name != verb {
-				*field = ""
-			}
-		}
-	}
-}
-
 // TestExtenderThatFails checks the table of docs/extender.md, with an extender that has one verb at a time.
 func TestExtenderThatFails(t *testing.T) {
 	for name, url := range failing(t) {
 		for _, ignorable := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, ignorable: %v", name, ignorable), func(t *testing.T) {
-				ignore := func(e *schedulerconfig.Extender) { e.Ignorable = ignorable }
+				only := func(verb func(*schedulerconfig.Extender)) schedulerconfig.Extender {
+					// The timeout keeps the tests with a slow extender short.
+					config := schedulerconfig.Extender{URLPrefix: url, Ignorable: ignorable, Weight: 1, HTTPTimeout: metav1.Duration{Duration: 100 * time.Millisecond}}
+					verb(&config)
+					return config
+				}
 				pod := newPod()
 				f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), diskNode("b", "ssd"), pod)
-				scheduler := func(verb string) stockScheduler {
-					return newStockScheduler(t, f.client, stock, extenderConfig(url, only(verb), impatient, ignore))
-				}
 				// The error is not that the pod fits nowhere: preemption is not tried, and the pod is retried.
-				node, err := scheduler("filter").decide(t, pod)
+				s := newStockScheduler(t, f.client, only(func(e *schedulerconfig.Extender) { e.FilterVerb = "filter" }))
+				node, err := s.decide(t, pod)
 				if (node != "") != ignorable || (err == nil) != ignorable || errors.As(err, new(*framework.FitError)) {
 					t.Errorf("filter: %s, %v", node, err)
 				}
 				// It is never an error: the scheduler's own scores decide alone.
-				if node, err = scheduler("prioritize").decide(t, pod); err != nil || node == "" {
+				s = newStockScheduler(t, f.client, only(func(e *schedulerconfig.Extender) { e.PrioritizeVerb = "prioritize" }))
+				if node, err = s.decide(t, pod); err != nil || node == "" {
 					t.Errorf("prioritize: %s, %v", node, err)
 				}
 				// Pods have to go only if the extender is left out.
-				want := "FailedScheduling"
-				if ignorable {
-					want = "bare"
-				}
-				if got := preempting(t, url, only("preempt"), ignore); !strings.Contains(got, want) {
-					t.Errorf("preempt: %s, want %s", got, want)
+				evicted, event := preempting(t, only(func(e *schedulerconfig.Extender) { e.PreemptVerb = "preempt" }))
+				if evicted != ignorable || !evicted && !strings.Contains(event, "FailedScheduling") {
+					t.Errorf("preempt: evicted %v, %s", evicted, event)
 				}
 				// The scheduler's own binder does not step in.
-				s := scheduler("bind")
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				go s.Run(ctx)
-				if event := s.nextEvent(t, "Scheduled", "FailedScheduling"); !strings.Contains(event, "binding rejected") {
+				s = newStockScheduler(t, f.client, only(func(e *schedulerconfig.Extender) { e.BindVerb = "bind" }))
+				if event := s.run(t, "Scheduled", "FailedScheduling"); !strings.Contains(event, "binding rejected") {
 					t.Errorf("bind: %s", event)
 				}
-				after, err := f.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
+				after, err := f.client.CoreV1().Pods(pod.Namespace).Get(t.Context(), pod.Name, metav1.GetOptions{})
 				if err != nil || after.Spec.NodeName != "" {
 					t.Errorf("bind: bound to %q, %v", after.Spec.NodeName, err)
 				}
@@ -241,40 +204,17 @@ func TestExtenderThatFails(t *testing.T) {
 	}
 }
 
-// full returns a pod that fills a node and can be evicted.
-func full(node string) []*corev1.Pod {
-	return []*corev1.Pod{st.MakePod().Name("on-" + node).Namespace("default").UID("on-" + node).Node(node).Priority(0).
-		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()}
-}
-
-// preempting schedules an important pod in a cluster of full nodes, and returns the node whose pod was evicted, or the
-// event if there is none.
-func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extender)) string {
+// preempting schedules an important pod on a full node, and returns whether the other pod was evicted, and the event.
+func preempting(t *testing.T, extender schedulerconfig.Extender) (bool, string) {
 	t.Helper()
 	room := map[corev1.ResourceName]string{corev1.ResourceCPU: "1", corev1.ResourcePods: "10"}
-	// The scheduler alone would choose this node: its pod is less important than the other's.
-	bare := st.MakeNode().Name("bare").Capacity(room).Obj()
-	ssd := st.MakeNode().Name("ssd").Capacity(room).Label("disktype", "ssd").Obj()
-	pods := append(full("bare"), full("ssd")...)
-	important := int32(5)
-	pods[1].Spec.Priority = &important
-	incoming := st.MakePod().Name("incoming").Namespace("default").UID("incoming").SchedulerName(corev1.DefaultSchedulerName).Priority(10).
-		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()
-	f := newFixture(t, byDiskType, generous, append(objects([]*corev1.Node{bare, ssd}, pods...), incoming)...)
-	s := newStockScheduler(t, f.client, stock, extenderConfig(url, append(change, impatient)...))
-	await(t, "the scheduler knows the pods", func() bool {
-		count, err := s.SchedulerCache.PodCount()
-		return err == nil && count == len(pods)
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	go s.Run(ctx)
-	event := s.nextEvent(t, "Preempted", "FailedScheduling")
-	for _, pod := range pods {
-		_, err := f.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return pod.Spec.NodeName
-		}
+	pod := func(name string) *st.PodWrapper {
+		return st.MakePod().Name(name).Namespace("default").UID(name).SchedulerName(corev1.DefaultSchedulerName).
+			Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"})
 	}
-	return event
+	f := newFixture(t, byDiskType, generous,
+		st.MakeNode().Name("full").Capacity(room).Obj(), pod("runs").Node("full").Priority(0).Obj(), pod("important").Priority(10).Obj())
+	event := newStockScheduler(t, f.client, extender).run(t, "Preempted", "FailedScheduling")
+	_, err := f.client.CoreV1().Pods("default").Get(t.Context(), "runs", metav1.GetOptions{})
+	return apierrors.IsNotFound(err), event
 }

@@ -125,7 +125,7 @@ func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) (resu
 }
 
 // errContentType is the error of a request that no scheduler sends, for example one that a web page makes a browser send.
-var errContentType = errors.New("the Content-Type is not application/json")
+var errContentType = refused{errors.New("the Content-Type is not application/json"), http.StatusUnsupportedMediaType}
 
 // ask reads the body and waits for the verb's answer until the deadline.
 func (v verb) ask(ctx context.Context, w http.ResponseWriter, r *http.Request, maxBytes int64) (any, error) {
@@ -137,7 +137,9 @@ func (v verb) ask(ctx context.Context, w http.ResponseWriter, r *http.Request, m
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, fmt.Errorf("the request was not received in time: %w", context.DeadlineExceeded)
 	case errors.As(err, new(*http.MaxBytesError)):
-		return nil, tooLong{maxBytes}
+		return nil, refused{fmt.Errorf("the request has more than %d bytes; next: set nodeCacheCapable: true in the scheduler's "+
+			"configuration, so that it sends the names of nodes only, or give the extender a higher --max-body-bytes", maxBytes),
+			http.StatusRequestEntityTooLarge}
 	case err != nil:
 		return nil, malformedf("the request is incomplete: %w", err)
 	}
@@ -158,24 +160,13 @@ func (v verb) ask(ctx context.Context, w http.ResponseWriter, r *http.Request, m
 	}
 }
 
-// tooLong is the error of a request that exceeds MaxBodyBytes.
-type tooLong struct{ limit int64 }
-
-func (t tooLong) Error() string {
-	return fmt.Sprintf("the request has more than %d bytes; next: set nodeCacheCapable: true in the scheduler's configuration, "+
-		"so that it sends the names of nodes only, or give the extender a higher --max-body-bytes", t.limit)
-}
-
 // statusOf returns the HTTP status of an error, for answers whose type has no field for it.
 func statusOf(err error) int {
+	var refused refused
 	switch {
-	case errors.Is(err, errContentType):
-		return http.StatusUnsupportedMediaType
-	case errors.As(err, new(malformed)):
-		return http.StatusBadRequest
-	case errors.As(err, new(tooLong)):
-		return http.StatusRequestEntityTooLarge
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, errNotSynced):
+	case errors.As(err, &refused):
+		return refused.status
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -19,6 +20,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 // verbs are all verbs. The responses to the first two have a field for an error.
@@ -45,28 +48,109 @@ func checkFailure(t *testing.T, f *fixture, verb string, body any, status int) s
 	return answer.Error
 }
 
+// podJSON is a pod that has what it must have.
+const podJSON = `{"metadata":{"name":"p","namespace":"default","uid":"u"}}`
+
+// malformedRequests are the requests to each verb that must be refused as a whole, with a part of the error.
+func malformedRequests() map[string]map[string]string {
+	with := func(fields string) string { return `{"Pod":` + podJSON + `,` + fields + `}` }
+	binding := `{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"n"`
+	questions := map[string]string{
+		`{}`:                              "no Pod",
+		`{"Pod":null,"NodeNames":["a"]}`:  "no Pod",
+		`{"Pod":"p","NodeNames":["a"]}`:   "cannot unmarshal string",
+		`{"pod":{},"NodeNames":["a"]}`:    `unknown field "pod"`,
+		with(`"Nodes":null`):              "must be given",
+		with(`"Nodes":{},"NodeNames":[]`): "not both",
+		with(`"Nodes":[]`):                "cannot unmarshal array",
+		with(`"Nodes":{"items":[1]}`):     "Nodes.items[0]: json",
+		with(`"Nodes":{"items":[null]}`):  "a node has no name",
+		with(`"NodeNames":[1]`):           "cannot unmarshal number",
+		with(`"NodeNames":["a",""]`):      "a node has no name",
+		with(`"NodeNames":["a","b","a"]`): `node "a" occurs twice`,
+		with(`"Nodes":{"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"a"}}]}`): `node "a" occurs twice`,
+		with(`"NodeNames":["a"],"Hint":1`):                                              `unknown field "Hint"`,
+		with(`"NodeNames":["a"],"NodeNames":["b"]`):                                     `duplicate field "NodeNames"`,
+		with(`"NodeNames":["a"` + strings.Repeat(`,"a"`, maxNodes) + `]`):               "has 50001 nodes",
+		with(`"Nodes":{"items":[{}` + strings.Repeat(`,{}`, maxNodes) + `]}`):           "has 50001 nodes",
+		`{"Pod":{"metadata":{"name":"p","namespace":"default"}},"NodeNames":["a"]}`:     "its UID",
+	}
+	return map[string]map[string]string{
+		"filter": questions, "prioritize": questions,
+		"preempt": {
+			`{"NodeNameToMetaVictims":{}}`:                                         "no Pod",
+			`{"Pod":` + podJSON + `}`:                                              "must be given",
+			with(`"NodeNameToVictims":{},"NodeNameToMetaVictims":{}`):              "not both",
+			with(`"NodeNameToMetaVictims":{},"Hint":1`):                            `unknown field "Hint"`,
+			with(`"NodeNameToMetaVictims":{"":{"Pods":[{"UID":"a"}]}}`):            "a node has no name",
+			with(`"NodeNameToMetaVictims":{"n":null}`):                             `no victim is given for node "n"`,
+			with(`"NodeNameToVictims":{"n":null}`):                                 `no victim is given for node "n"`,
+			with(`"NodeNameToMetaVictims":{"n":{"Pods":[]}}`):                      `no victim is given for node "n"`,
+			with(`"NodeNameToMetaVictims":{"n":{"Pods":[null]}}`):                  "it has no UID",
+			with(`"NodeNameToVictims":{"n":{"Pods":[null]}}`):                      "it has no UID",
+			with(`"NodeNameToVictims":{"n":{"Pods":[{"metadata":{"name":"a"}}]}}`): "it has no UID",
+			with(`"NodeNameToMetaVictims":{"n":{"Pods":[` + podJSON + `]}}`):       `unknown field "metadata"`,
+			with(`"NodeNameToMetaVictims":{"n":{"Pods":[{"UID":"a"}]},"n":{}}`):    "duplicate",
+			with(`"NodeNameToMetaVictims":{"n":{"Pods":[{"UID":"a"}],"Hint":1}}`):  `unknown field "Hint"`,
+		},
+		"bind": {
+			binding + `,"Hint":1}`:                               `unknown field "Hint"`,
+			strings.Replace(binding, `"n"`, `""`, 1) + `}`:       "is missing",
+			strings.Replace(binding, `"u"`, `""`, 1) + `}`:       "is missing",
+			strings.Replace(binding, `"p"`, `""`, 1) + `}`:       "is missing",
+			strings.Replace(binding, `"default"`, `""`, 1) + `}`: "is missing",
+		},
+	}
+}
+
 func TestMalformedRequestsGetAnErrorAlone(t *testing.T) {
 	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), onNode("on-a", "a"))
-	for _, verb := range verbs {
-		for _, body := range []string{"", "pod", "{", "[]", "{}", "null", `{"Hint":1}`, "{}{}", "\x00\xff", strings.Repeat("[", 100_000)} {
-			checkFailure(t, f, verb, body, http.StatusBadRequest)
+	for verb, requests := range malformedRequests() {
+		maps.Copy(requests, map[string]string{
+			"": "unexpected end", "pod": "invalid character", "[]": "cannot unmarshal array", "{}{}": "after top-level value",
+			strings.Repeat("[", 100_000): "exceeded max depth",
+		})
+		for body, want := range requests {
+			if text := checkFailure(t, f, verb, body, http.StatusBadRequest); !strings.Contains(text, want) {
+				t.Errorf("%s %.200s: %s, want %s", verb, body, text, want)
+			}
 		}
 	}
 }
 
-func TestFailureOfAPlugin(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
+// TestPluginThatFails also checks that a panic fails its request alone, and that its stack is logged.
+func TestPluginThatFails(t *testing.T) {
+	scored := func(score string) *corev1.Node { return st.MakeNode().Name("node-"+score).Label("score", score).Obj() }
+	nodes := []*corev1.Node{scored("7"), scored("-1"), scored("101"), scored("-2"), scored("?")}
 	for _, mode := range modes {
 		f := newFixture(t, enabling("name: Broken", "name: Labelled"), generous, objects(nodes)...)
+		panicking := newFixture(t, enabling("name: Panicking"), generous, objects(nodes)...)
+		log := plugintest.CaptureLog(t)
 		// Upstream's client takes the error for a format.
 		_, _, _, err := upstreamsClient(t, extenderConfig(f.url, in(mode))).Filter(newPod(), nodes)
 		if err == nil || err.Error() != `running "Broken" filter plugin: 100% broken` {
 			t.Errorf("filter: %v, want the plugin's reason", err)
 		}
-		// No node has the label that Labelled reads.
-		text := checkFailure(t, f, "prioritize", args(mode, nodes...), http.StatusInternalServerError)
-		if !strings.Contains(text, "Labelled") {
-			t.Errorf("prioritize: %q, want the name of the plugin", text)
+		if text := checkFailure(t, panicking, "filter", args(mode, nodes...), http.StatusOK); !strings.Contains(text, "panicked: out of order") {
+			t.Errorf("filter: %q", text)
+		}
+		for i, want := range []string{1: "panicked: a score", 2: "panicked: all scores", 3: "the score -2", 4: "Labelled"} {
+			if want == "" {
+				continue
+			}
+			text := checkFailure(t, f, "prioritize", args(mode, nodes[i], nodes[0]), http.StatusInternalServerError)
+			if !strings.Contains(text, want) {
+				t.Errorf("prioritize: %q, want %q", text, want)
+			}
+		}
+		klog.Flush()
+		for _, function := range []string{"filter.Filter", "labelled).Score", "labelled).NormalizeScore"} {
+			if !log.Contains(function) {
+				t.Errorf("no stack with %s in the log", function)
+			}
+		}
+		if status := f.post(t, "prioritize", args(mode, nodes[0]), &extenderv1.HostPriorityList{}); status != http.StatusOK {
+			t.Errorf("the next request: %d", status)
 		}
 	}
 }
@@ -166,13 +250,16 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-func TestRequestsAreRefusedBeforeTheCachesHaveSynced(t *testing.T) {
+// TestRequestsAreRefused before the caches have synced, and without --bind.
+func TestRequestsAreRefused(t *testing.T) {
 	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"))
+	f.serve(t, generous, NewHandler(f.decider, nil, generous))
 	f.decider.cluster.podsSynced = func() bool { return false }
-	for _, verb := range []string{"filter", "prioritize", "preempt"} {
-		text := checkFailure(t, f, verb, args("names", diskNode("a", "ssd")), http.StatusServiceUnavailable)
-		if !strings.Contains(text, "not synced yet") {
-			t.Errorf("%s: %s", verb, text)
+	for verb, want := range map[string]string{
+		"filter": "not synced yet", "prioritize": "not synced yet", "preempt": "not synced yet", "bind": "start it with --bind",
+	} {
+		if text := checkFailure(t, f, verb, "{}", http.StatusServiceUnavailable); !strings.Contains(text, want) {
+			t.Errorf("%s: %s, want %s", verb, text, want)
 		}
 	}
 	if response, _ := f.send(t, "GET", "/healthz", "", nil); response.StatusCode != http.StatusServiceUnavailable {
@@ -205,7 +292,7 @@ func TestShutdownFinishesRequests(t *testing.T) {
 	}()
 	<-begun
 	cancel()
-	await(t, "new connections to be refused", func() bool {
+	plugintest.WaitFor(t, "new connections to be refused", func() bool {
 		connection, err := net.Dial("tcp", listener.Addr().String())
 		return err != nil || connection.Close() != nil
 	})
@@ -220,18 +307,13 @@ func TestShutdownFinishesRequests(t *testing.T) {
 
 // TestMetricsAndVerdicts sends requests that succeed and one that fails, and reads the metrics and the log.
 func TestMetricsAndVerdicts(t *testing.T) {
-	var log logBuffer
 	flags := flag.NewFlagSet("", flag.PanicOnError)
 	klog.InitFlags(flags)
 	if err := flags.Set("v", fmt.Sprint(verdictLevel)); err != nil {
 		t.Fatal(err)
 	}
-	klog.LogToStderr(false)
-	klog.SetOutput(&log)
-	t.Cleanup(func() {
-		klog.LogToStderr(true)
-		_ = flags.Set("v", "0")
-	})
+	t.Cleanup(func() { _ = flags.Set("v", "0") })
+	log := plugintest.CaptureLog(t)
 	f := newFixture(t, byDiskType, generous, diskNode("fits", "ssd"))
 	f.post(t, "filter", args("names", diskNode("fits", "ssd"), diskNode("unknown", "hdd")), &wholeAnswer{})
 	f.post(t, "prioritize", args("names", diskNode("fits", "ssd")), &json.RawMessage{})
@@ -249,7 +331,7 @@ func TestMetricsAndVerdicts(t *testing.T) {
 	for _, want := range []string{
 		`"Filtered node" pod="`, `node="fits" fits=true reasons=""`, `node="unknown" fits=false reasons="node(s) not known`, `"Scored node" pod="`, `node="fits" score=`,
 	} {
-		if !log.contains(want) {
+		if !log.Contains(want) {
 			t.Errorf("no %s in the log", want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,11 +21,14 @@ import (
 // bytes in a request and a thousand in memory, so without a limit a small request could exhaust the memory.
 const maxNodes = 50_000
 
-// malformed is the error of an invalid request.
-type malformed struct{ error }
+// refused is the error of a request that is not answered, with an HTTP status.
+type refused struct {
+	error
+	status int
+}
 
 func malformedf(format string, arguments ...any) error {
-	return malformed{fmt.Errorf(format, arguments...)}
+	return refused{fmt.Errorf(format, arguments...), http.StatusBadRequest}
 }
 
 // decodeStrictly reads one JSON value and nothing after it. It refuses unknown and duplicate fields, except in pods and
@@ -35,7 +39,7 @@ func decodeStrictly(content []byte, into any) error {
 		err = utilerrors.NewAggregate(unknown)
 	}
 	if err != nil {
-		return malformed{err}
+		return refused{err, http.StatusBadRequest}
 	}
 	return nil
 }

@@ -21,7 +21,8 @@ var readme = template.Must(template.New("README.md").Funcs(template.FuncMap{
 
 All that this project changes in Kubernetes is here and in [plugins](../plugins), a folder a step: ` + "`message`" + ` says why,
 ` + "`change.patch`" + ` edits files that exist before the step, and each new file is at its path in the tree. ` + "`make tree`" + ` writes
-the steps as ` + "`_output/patches/*.patch`" + `, which a release bundle has here and any clone of Kubernetes takes:
+the steps as ` + "`_output/patches/*.patch`" + `, in the form that ` + "`git am`" + ` takes; a bundle has these files in ` + "`patches/`" + `. For a clone
+of Kubernetes:
 
     git checkout v1.23.17
     git am /path/to/patches/*.patch
@@ -63,7 +64,7 @@ Lines that the steps edit in files which exist before them: +{{.Added}} −{{.De
 - Oracle: {{.}}
 {{- end}}
 {{- with .Trailer "Module"}}
-- Only where {{.}} is carried
+- Only if modules.yaml has {{.}}
 {{- end}}
 - Drop when: {{.Trailer "Drop-When"}}
 {{- with .Trailer "Drop-Check"}}

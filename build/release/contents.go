@@ -120,6 +120,7 @@ func gather(options Options) ([]file, error) {
 	}
 	page := &files[len(files)-1]
 	page.content = stepLink.ReplaceAll(page.content, []byte("]($1.patch)"))
+	page.content = pluginLink.ReplaceAll(page.content, []byte("](0200-plugin-$1.patch)"))
 	definitions, err := filepath.Glob(filepath.Join(options.CRDs, "*.yaml"))
 	if err != nil {
 		return nil, err
@@ -156,8 +157,11 @@ func gather(options Options) ([]file, error) {
 	return files, err
 }
 
-// stepLink matches a link of patches/README.md to the folder of a step. A bundle has the step as a patch.
-var stepLink = regexp.MustCompile(`\]\((\d{4}-[^/)]*)/\)`)
+// stepLink and pluginLink match a link of patches/README.md to the directory of a step. A bundle has the step as a patch.
+var (
+	stepLink   = regexp.MustCompile(`\]\((\d{4}-[^/)]*)/\)`)
+	pluginLink = regexp.MustCompile(`\]\(\.\./plugins/([^/)]+)\)`)
+)
 
 // ofCheckout matches a command on a page that needs a checkout of the project.
 var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) ")

@@ -326,6 +326,9 @@ func TestBundle(t *testing.T) {
 			t.Errorf("licenses/%s contains %q, want %q", name, got, text)
 		}
 	}
+	if got, want := contents[top+"/patches/README.md"], "# Patches\n\n[0100-one](0100-one.patch), [0200-plugin-mine](0200-plugin-mine.patch)\n"; got != want {
+		t.Errorf("patches/README.md is %q in the bundle, want %q", got, want)
+	}
 	// Pages with commands that a bundle lacks have a note.
 	for name, noted := range map[string]bool{"README.md": true, "docs/plugins.md": true, "docs/operations.md": false} {
 		page := readFile(t, filepath.Join(options.Project, name))

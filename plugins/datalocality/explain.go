@@ -3,15 +3,16 @@
 package datalocality
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 const (
-	// explainedNodes is the largest number of nodes in an explanation.
-	explainedNodes = 5
 	// explainedNames is the largest number of ignored and of unknown names in an explanation, each with up to
 	// shownBytes.
 	explainedNames = 3
@@ -26,94 +27,67 @@ func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []st
 	if c.pod != pod || len(c.datasets) == 0 && len(c.unknown) == 0 && ignored == 0 {
 		return ""
 	}
-	text := make([]byte, 0, 512)
+	var sentences, names []string
 	if len(c.datasets) > 0 {
-		text = append(appendBytes(append(text, "The pod reads "...), c.total), " of "...)
-		text = append(strconv.AppendInt(text, int64(len(c.datasets)), 10), " dataset(s)."...)
-		if len(nodes) > explainedNodes {
-			nodes = nodes[:explainedNodes]
-		}
-		for _, name := range nodes {
-			if nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
-				text = pl.appendNode(append(append(text, ' '), name...), c, nodeInfo.Node())
-			}
+		sentences = append(sentences, fmt.Sprintf("The pod reads %s of %d dataset(s).", rounded(c.total), len(c.datasets)))
+		for _, nodeInfo := range services.Explained(pl.handle, nodes) {
+			sentences = append(sentences, nodeInfo.Node().Name+": "+pl.distances(c, nodeInfo.Node())+".")
 		}
 	}
 	if len(c.unknown) > 0 {
-		text = append(sentence(text), "No node holds"...)
 		for i := 0; i < len(c.unknown) && i < explainedNames; i++ {
-			text = appendPart(text, i, c.unknown[i].name, "")
+			names = append(names, quoted(c.unknown[i].name))
 		}
-		text = append(appendMore(text, len(c.unknown)), '.')
+		sentences = append(sentences, "No node holds "+listed(names, len(c.unknown))+".")
 	}
 	if ignored > 0 {
-		text = append(sentence(text), "Ignored in the annotation:"...)
-		for i, one := range c.ignored.first {
-			text = appendPart(text, i, one.part, string(one.reason))
+		names = nil
+		for _, one := range c.ignored.first {
+			names = append(names, fmt.Sprintf("%s (%s)", quoted(one.part), one.reason))
 		}
-		text = append(appendMore(text, ignored), '.')
+		sentences = append(sentences, "Ignored in the annotation: "+listed(names, ignored)+".")
 	}
 	if pl.index.ignored > 0 {
-		text = strconv.AppendInt(sentence(text), int64(pl.index.ignored), 10)
-		text = append(text, " name(s) of nodes and servers are ignored: malformed or too many."...)
+		sentences = append(sentences, fmt.Sprintf("%d name(s) of nodes and servers are ignored: malformed or too many.", pl.index.ignored))
 	}
-	return string(text)
+	return strings.Join(sentences, " ")
 }
 
-// appendNode appends the bytes that the pod reads at each level of a node.
-func (pl *DataLocality) appendNode(text []byte, c *cycle, node *v1.Node) []byte {
+// distances returns the bytes that the pod reads at each level of a node.
+func (pl *DataLocality) distances(c *cycle, node *v1.Node) string {
 	held := pl.index.held(node)
-	at, rest, separator := nearest(&held, c.bytes), c.total, ": "
+	at, rest := nearest(&held, c.bytes), c.total
+	var parts []string
 	for level, key := range pl.keys {
 		if at[level] > 0 {
-			text = appendBytes(append(text, separator...), at[level])
-			text = append(append(text, " in its "...), key...)
+			parts = append(parts, rounded(at[level])+" in its "+key)
 			rest -= at[level]
-			separator = ", "
 		}
 	}
 	if rest > 0 {
-		text = append(appendBytes(append(text, separator...), rest), " further away"...)
+		parts = append(parts, rounded(rest)+" further away")
 	}
-	return append(text, '.')
+	return strings.Join(parts, ", ")
 }
 
-// appendPart appends one of several names.
-func appendPart(text []byte, i int, name, why string) []byte {
-	if i > 0 {
-		text = append(text, ',')
-	}
-	text = append(text, ' ')
+// quoted returns the beginning of a name in quotes.
+func quoted(name string) string {
 	if len(name) > shownBytes {
-		text = append(strconv.AppendQuoteToASCII(text, name[:shownBytes]), "…"...)
-	} else {
-		text = strconv.AppendQuoteToASCII(text, name)
+		return strconv.QuoteToASCII(name[:shownBytes]) + "…"
 	}
-	if why != "" {
-		text = append(append(append(text, " ("...), why...), ')')
-	}
-	return text
+	return strconv.QuoteToASCII(name)
 }
 
-// appendMore appends the number of names that are not shown.
-func appendMore(text []byte, of int) []byte {
-	if of <= explainedNames {
-		return text
+// listed returns the first names, and the number of the others.
+func listed(first []string, count int) string {
+	if count > explainedNames {
+		first = append(first, fmt.Sprintf("%d more", count-explainedNames))
 	}
-	return append(strconv.AppendInt(append(text, ", "...), int64(of-explainedNames), 10), " more"...)
+	return strings.Join(first, ", ")
 }
 
-// sentence appends a space unless the text is empty.
-func sentence(text []byte) []byte {
-	if len(text) > 0 {
-		return append(text, ' ')
-	}
-	return text
-}
-
-// appendBytes appends a number of bytes, rounded down, in the largest unit with a value of at least 10, for example
-// 120Gi.
-func appendBytes(text []byte, bytes int64) []byte {
+// rounded returns a number of bytes, rounded down, in the largest unit with a value of at least 10, for example 120Gi.
+func rounded(bytes int64) string {
 	unit := ""
 	for _, larger := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {
 		if bytes < 10<<10 {
@@ -121,5 +95,5 @@ func appendBytes(text []byte, bytes int64) []byte {
 		}
 		bytes, unit = bytes>>10, larger
 	}
-	return append(strconv.AppendInt(text, bytes, 10), unit...)
+	return strconv.FormatInt(bytes, 10) + unit
 }

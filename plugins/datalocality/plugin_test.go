@@ -151,7 +151,6 @@ func TestScoreCountsRunningServers(t *testing.T) {
 	}{
 		{name: "a running pod", change: func(*v1.Pod) {}, serves: true},
 		{name: "one that starts", change: func(pod *v1.Pod) { pod.Status.Phase = v1.PodPending }},
-		{name: "one that was just bound", change: func(pod *v1.Pod) { pod.Status.Phase = "" }},
 		{name: "one that has ended", change: func(pod *v1.Pod) { pod.Status.Phase = v1.PodSucceeded }},
 		{name: "one that is about to end", change: func(pod *v1.Pod) { pod.DeletionTimestamp = &metav1.Time{Time: time.Now()} }},
 		{name: "one of another namespace", change: func(pod *v1.Pod) { pod.Namespace = "default" }},

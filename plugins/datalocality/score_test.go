@@ -32,10 +32,6 @@ func TestScore(t *testing.T) {
 			name: "the rack reaches out of the zone, and counts: (80 × 1 + 50 × 1) / 2",
 			held: []set{0, a, b}, bytes: []int64{1, 1}, percents: three, at: []int64{0, 1, 1}, want: 65,
 		},
-		{
-			name: "the node has no rack: 50 × 2/2",
-			held: []set{0, 0, a | b}, bytes: []int64{1, 1}, percents: three, at: []int64{0, 0, 2}, want: 50,
-		},
 		{name: "a level that counts nothing", held: []set{0, a}, bytes: []int64{5}, percents: []int64{100, 0}, at: []int64{0, 5}, want: 0},
 		{name: "a share below one percent is nothing: 100 × 1/101", held: []set{a}, bytes: []int64{1, 100}, percents: three, at: []int64{1}, want: 0},
 	}

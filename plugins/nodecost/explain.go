@@ -4,13 +4,12 @@ package nodecost
 
 import (
 	"strconv"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
-
-// explainedNodes is the largest number of nodes in an explanation.
-const explainedNodes = 5
 
 // Explain returns, for the decision records, the prices of some nodes and their sources, such as
 //
@@ -24,41 +23,24 @@ func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 	if len(pl.index.sorted) == 0 {
 		return "No node has a price."
 	}
-	if len(nodes) > explainedNodes {
-		nodes = nodes[:explainedNodes]
-	}
-	const beginning = "Price per hour: "
-	text := append(make([]byte, 0, 256), beginning...)
-	for _, name := range nodes {
-		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
-		if err != nil {
-			continue
-		}
+	var prices []string
+	for _, nodeInfo := range services.Explained(pl.handle, nodes) {
 		on := pl.index.nodes[nodeInfo.Node()]
-		if len(text) > len(beginning) {
-			text = append(text, ", "...)
-		}
-		text = append(append(text, name...), ' ')
+		price, from := on.price, sourceNames[on.from]
 		if on.from == nowhere {
-			text = append(appendPrice(text, c.unpriced), " (median, because it has no price"...)
-		} else {
-			text = append(append(appendPrice(text, on.price), " ("...), sourceNames[on.from]...)
+			price, from = c.unpriced, "median, because it has no price"
 		}
 		if on.ignored {
-			text = append(text, "; its own annotation or label is not a valid price"...)
+			from += "; its own annotation or label is not a valid price"
 		}
 		if on.spot && c.leaveSpot {
-			text = append(text, "; spot, which the pod does not tolerate"...)
+			from += "; spot, which the pod does not tolerate"
 		}
-		text = append(text, ')')
+		// Prices are in billionths.
+		prices = append(prices, nodeInfo.Node().Name+" "+strconv.FormatFloat(float64(price)/1e9, 'f', -1, 64)+" ("+from+")")
 	}
-	if len(text) == len(beginning) {
+	if len(prices) == 0 {
 		return ""
 	}
-	return string(append(text, '.'))
-}
-
-// appendPrice appends a price in billionths as a decimal number without trailing zeros.
-func appendPrice(text []byte, price int64) []byte {
-	return strconv.AppendFloat(text, float64(price)/1e9, 'f', -1, 64)
+	return "Price per hour: " + strings.Join(prices, ", ") + "."
 }

@@ -47,7 +47,6 @@ func TestFilterUsesTheFirstMatchingRule(t *testing.T) {
 	}{
 		{"a rule by name and label", both, config.FilterAllow, pod("web", "web"), node("gpu-1", "true"), noGPU},
 		{"another name", both, config.FilterAllow, pod("web", "web"), node("gpu-10", "true"), ""},
-		{"another label", both, config.FilterAllow, pod("web", "web"), node("gpu-1", "false"), ""},
 		{"a rule that is for this pod", both, config.FilterAllow, training, node("gpu-1", "true"), ""},
 		{"a rule that is for other namespaces", both, config.FilterAllow, pod("web", "train"), node("gpu-1", "true"), noGPU},
 		{"a rule that is for other pods of the namespace", both, config.FilterAllow, pod("training-1", "web"), node("gpu-1", "true"), noGPU},

@@ -35,31 +35,23 @@ func TestShareAdmits(t *testing.T) {
 	}{
 		// At most 30 %.
 		{"1 pod: 30 % of it are 0", 0, 30, standing{pods: 0, inside: 0}, false, true},
-		{"3 pods: 0.9 are 0", 0, 30, standing{pods: 2, inside: 0}, false, true},
 		{"4 pods: 1.2 are 1", 0, 30, standing{pods: 3, inside: 0}, true, true},
-		{"5 pods: 1.5 are 1, which is there", 0, 30, standing{pods: 4, inside: 1}, false, true},
-		{"10 pods: 3, and 2 are there", 0, 30, standing{pods: 9, inside: 2}, true, true},
 		{"10 pods: 3, which are there", 0, 30, standing{pods: 9, inside: 3}, false, true},
 		{"too many are there, since others are gone", 0, 30, standing{pods: 4, inside: 3}, false, true},
 		// At least 70 %: at most 30 % are outside.
 		{"1 pod: 0.7 are 1", 70, 100, standing{pods: 0, inside: 0}, true, false},
-		{"3 pods: 2.1 are 3", 70, 100, standing{pods: 2, inside: 2}, true, false},
-		{"4 pods: 2.8 are 3, which are there", 70, 100, standing{pods: 3, inside: 3}, true, true},
 		{"10 pods: 7, and 6 are there", 70, 100, standing{pods: 9, inside: 6}, true, false},
 		{"10 pods: 7, which are there", 70, 100, standing{pods: 9, inside: 7}, true, true},
 		{"all are outside, since others are gone", 70, 100, standing{pods: 5, inside: 0}, true, false},
 		// Both.
 		{"30 % to 60 % of 1 pod is no whole number: 0.6 are 0, and no more are asked for", 30, 60, standing{pods: 0, inside: 0}, false, true},
 		{"2 pods: 1.2 are 1, and 0.6 are 1", 30, 60, standing{pods: 1, inside: 0}, true, false},
-		{"10 pods: 3 to 6, and 3 are there", 30, 60, standing{pods: 9, inside: 3}, true, true},
 		{"10 pods: 3 to 6, and 2 are there", 30, 60, standing{pods: 9, inside: 2}, true, false},
 		{"10 pods: 3 to 6, and 6 are there", 30, 60, standing{pods: 9, inside: 6}, false, true},
 		{"half of 3 pods: 1.5 are 1, not 2", 50, 50, standing{pods: 2, inside: 1}, false, true},
-		{"half of 4 pods: 2", 50, 50, standing{pods: 3, inside: 1}, true, false},
 		// What is none.
 		{"at most nothing", 0, 0, standing{pods: 1000, inside: 0}, false, true},
 		{"at least all", 100, 100, standing{pods: 1000, inside: 1000}, true, false},
-		{"anything", 0, 100, standing{pods: 1000, inside: 500}, true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -242,7 +234,6 @@ func TestAShareDoesNotWaitForClosedNodes(t *testing.T) {
 		{"a ready node", condition(v1.NodeReady, v1.ConditionTrue), web("new"), nil, true},
 		{"a node with another condition", condition(v1.NodeMemoryPressure, v1.ConditionFalse), web("new"), nil, true},
 		{"a node that is not ready", condition(v1.NodeReady, v1.ConditionFalse), web("new"), nil, false},
-		{"a lost node", condition(v1.NodeReady, v1.ConditionUnknown), web("new"), nil, false},
 		{"a cordoned node", func(node *v1.Node) { node.Spec.Unschedulable = true }, web("new"), nil, false},
 		{"a node that is being deleted", func(node *v1.Node) { node.DeletionTimestamp = &metav1.Time{} }, web("new"), nil, false},
 		{"a tainted node", func(node *v1.Node) { node.Spec.Taints = []v1.Taint{taint} }, web("new"), nil, false},

@@ -42,14 +42,11 @@ func TestEstimate(t *testing.T) {
 		want        float64
 		overhead    string
 	}{
-		{"1 core x 85 %", cpu, nil, []amounts{{"1", ""}}, 0.85, ""},
 		{"the request counts, however high the limit: 500m x 85 %", cpu, nil, []amounts{{"500m", "16"}}, 0.425, ""},
 		{"only a limit is requested too: 2 x 85 %", cpu, nil, []amounts{{"", "2"}}, 1.7, ""},
 		{"nothing requested, however high the limit", cpu, nil, []amounts{{"0", "16"}}, 0.25, ""},
 		{"nothing requested, and the limit is lower than the default", cpu, nil, []amounts{{"0", "100m"}}, 0.1, ""},
 		{"by limits, 2 x 85 %", limits, nil, []amounts{{"1", "2"}}, 1.7, ""},
-		{"by limits, and there is none: 1 x 85 %", limits, nil, []amounts{{"1", ""}}, 0.85, ""},
-		{"by limits, and nothing declared", limits, nil, []amounts{{"", ""}}, 0.25, ""},
 		{"5m x 85 % = 4.25m, rounded", cpu, nil, []amounts{{"5m", ""}}, 0.004, ""},
 		{"nothing declared", cpu, nil, []amounts{{"", ""}}, 0.25, ""},
 		{"850m + 250m", cpu, nil, []amounts{{"1", ""}, {"", ""}}, 1.1, ""},
@@ -63,11 +60,8 @@ func TestEstimate(t *testing.T) {
 		{"the annotation says it", network, map[string]string{"example.com/bandwidth": "10M"}, []amounts{{"", ""}}, 10e6, ""},
 		{"the annotation counts more", cpu, map[string]string{"example.com/cpu": "1500m"}, []amounts{{"4", ""}}, 1.5, ""},
 		{"the annotation says none", cpu, map[string]string{"example.com/cpu": "0"}, []amounts{{"4", ""}}, 0, ""},
-		{"850m + 100m of overhead", cpu, nil, []amounts{{"1", ""}}, 0.95, "100m"},
 		{"700 bytes + 100 of overhead", memory, nil, []amounts{{"1000", ""}}, 800, "100"},
-		{"the annotation says all", cpu, map[string]string{"example.com/cpu": "2"}, []amounts{{"1", ""}}, 2, "100m"},
 		{"the annotation is no quantity", cpu, map[string]string{"example.com/cpu": "lots"}, []amounts{{"1", ""}}, 0.85, ""},
-		{"the annotation is negative", cpu, map[string]string{"example.com/cpu": "-1"}, []amounts{{"1", ""}}, 0.85, ""},
 	} {
 		t.Run(string(test.estimator.Resource)+": "+test.name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}

@@ -3,16 +3,16 @@
 package nodeload
 
 import (
+	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
-
-// explainedNodes is the maximum number of nodes in an explanation.
-const explainedNodes = 5
 
 // Explain returns, for the decision records, the age of the cycle's measurements, the loads of some nodes without the
 // pod, in percent, and the estimated use of the pod.
@@ -25,41 +25,31 @@ func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 	if c.view.snapshot == nil {
 		return "Nothing is measured yet."
 	}
-	text := append(make([]byte, 0, 256), "Measurements were taken "...)
 	age := pl.clock.Now().Sub(c.view.snapshot.Taken).Round(100 * time.Millisecond)
-	text = append(append(text, age.String()...), " before the decision."...)
-	if len(nodes) > explainedNodes {
-		nodes = nodes[:explainedNodes]
-	}
-	for _, name := range nodes {
-		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
-		if err != nil {
-			continue
-		}
+	text := fmt.Sprintf("Measurements were taken %v before the decision.", age)
+	for _, nodeInfo := range services.Explained(pl.handle, nodes) {
 		loads := c.view.loads(nodeInfo)
-		text = c.list(append(append(append(text, ' '), name...), ':'), func(text []byte, r int) []byte {
+		text += " " + nodeInfo.Node().Name + ": " + c.list(func(r int) string {
 			if loads[r].at < c.oldest {
-				return append(text, "not measured"...)
+				return "not measured"
 			}
-			return append(strconv.AppendInt(text, int64(math.Round(100*loads[r].now())), 10), '%')
+			return fmt.Sprintf("%d%%", int64(math.Round(100*loads[r].now())))
 		})
 	}
-	text = c.list(append(text, " The pod is estimated to use:"...), func(text []byte, r int) []byte {
-		return strconv.AppendFloat(text, math.Round(1000*c.estimates[r])/1000, 'f', -1, 64)
+	text += " The pod is estimated to use: " + c.list(func(r int) string {
+		return strconv.FormatFloat(math.Round(1000*c.estimates[r])/1000, 'f', -1, 64)
 	})
 	if c.exempt {
-		text = append(text, " The filter does not apply to this pod."...)
+		text += " The filter does not apply to this pod."
 	}
-	return string(text)
+	return text
 }
 
-// list appends a sentence's end with the value of each resource.
-func (c *cycle) list(text []byte, value func([]byte, int) []byte) []byte {
+// list returns a sentence's end with the value of each resource.
+func (c *cycle) list(value func(r int) string) string {
+	var values []string
 	for r := range c.view.resources {
-		if r > 0 {
-			text = append(text, ',')
-		}
-		text = value(append(append(append(text, ' '), c.view.resources[r].name...), ' '), r)
+		values = append(values, c.view.resources[r].name+" "+value(r))
 	}
-	return append(text, '.')
+	return strings.Join(values, ", ") + "."
 }

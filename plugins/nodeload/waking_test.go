@@ -31,7 +31,6 @@ func TestWake(t *testing.T) {
 		steps   []step
 	}{
 		{"no pod was rejected", "", nil, [2]float64{0.3, 0.3}, []step{{[2]float64{0.1, 0.1}, 0}}},
-		{"it cools, but not enough", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.85, 0.9}, 0}, {[2]float64{0.81, 0.9}, 0}}},
 		{"it cools", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.85, 0.9}, 0}, {[2]float64{0.8, 0.9}, 1}}},
 		{"once, and not for every snapshot after", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.9}, 1}, {[2]float64{0.4, 0.9}, 1}}},
 		{"one after the other", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.9}, 1}, {[2]float64{0.4, 0.5}, 2}}},

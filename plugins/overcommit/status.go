@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 // The metrics are set after each refresh, failed or not. With the predictor Requests there is none.
@@ -34,12 +35,11 @@ var (
 
 // The states of a node.
 const (
-	open       = "open"
-	fullState  = "full"
-	exceeded   = "exceeded"
-	notKnown   = "unmeasured"
-	pagePath   = "/overcommit"
-	mostListed = 5
+	open      = "open"
+	fullState = "full"
+	exceeded  = "exceeded"
+	notKnown  = "unmeasured"
+	pagePath  = "/overcommit"
 )
 
 // group has the plugins of a scheduler, which share a page.
@@ -179,15 +179,9 @@ func (pl *Overcommit) Explain(state *framework.CycleState, _ *v1.Pod, nodes []st
 	if c == nil {
 		return ""
 	}
-	if len(nodes) > mostListed {
-		nodes = nodes[:mostListed]
-	}
 	text := fmt.Sprintf("The pod asks for %dm of CPU.", c.asked)
-	for _, name := range nodes {
-		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
-		if err != nil {
-			continue
-		}
+	for _, nodeInfo := range services.Explained(pl.handle, nodes) {
+		name := nodeInfo.Node().Name
 		left, measured := pl.left(c, nodeInfo)
 		if !measured {
 			text += fmt.Sprintf(" %s: no recent measurement.", name)

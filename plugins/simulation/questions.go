@@ -102,9 +102,9 @@ func (w *work) answer(s *replay.Simulation, again []*v1.Pod) (json.RawMessage, e
 	var err error
 	switch asked := w.Question; asked.Mode {
 	case modeCheck:
-		answer, err = s.Check(again)
+		answer = s.Check(again)
 	case modeFit:
-		answer, err = s.Fit(w.Workloads, asked.Limit)
+		answer = s.Fit(w.Workloads, asked.Limit)
 	case modeDrain:
 		if asked.Each {
 			answer, err = w.drainEach(s)
@@ -112,9 +112,9 @@ func (w *work) answer(s *replay.Simulation, again []*v1.Pod) (json.RawMessage, e
 			answer, err = s.Drain(asked.Nodes)
 		}
 	case modeShrink:
-		answer, err = s.Shrink()
+		answer = s.Shrink()
 	case modeGrow:
-		answer, err = s.Grow(w.Template, w.Workloads, asked.Limit)
+		answer = s.Grow(w.Template, w.Workloads, asked.Limit)
 	case modeLose:
 		names := asked.Nodes
 		if asked.Zone != "" {

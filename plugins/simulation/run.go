@@ -129,7 +129,7 @@ func (w *work) replay(s *replay.Simulation, progress replay.Progress) (*result.R
 	for i := range w.Workloads {
 		of := &w.Workloads[i]
 		expected = append(expected, of)
-		s.At(0, func() error { return s.Create(of) })
+		s.At(0, func() { s.Create(of) })
 	}
 	last := time.Duration(0)
 	for i := range w.Events {
@@ -138,7 +138,7 @@ func (w *work) replay(s *replay.Simulation, progress replay.Progress) (*result.R
 		if of.Pods != nil {
 			expected = append(expected, of.Pods)
 		}
-		s.At(of.At, func() error { return s.Apply(of) })
+		s.At(of.At, func() { s.Apply(of) })
 	}
 	moment := w.Moment
 	if moment == 0 {

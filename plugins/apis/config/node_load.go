@@ -92,8 +92,8 @@ const (
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
 
-// setDefaults sets the defaults: cpu and memory are measured, and a node
-// without measurements passes and is scored by requests. The endpoints have no default.
+// setDefaults sets the defaults: cpu and memory are measured, and a node without measurements passes and is scored by
+// requests. The endpoints have no default.
 func (args *NodeLoadArgs) setDefaults() {
 	if args.Source == "" {
 		args.Source = NodeLoadSourcePrometheus

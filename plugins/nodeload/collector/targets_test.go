@@ -59,7 +59,6 @@ func TestDistinguish(t *testing.T) {
 		"a label that this cluster lacks": {
 			with(scraped(all), scraped(all[:2], "cluster", "b")), []string{`2 of 4 nodes`, `"" on 4 nodes`, matcher("cluster", "")},
 		},
-		"two jobs": {with(scraped(all, "job", "x"), scraped(all, "job", "y")), []string{matcher("job", "x")}},
 		"two jobs in two clusters": {
 			with(scraped(all, "job", "x", "cluster", "a"), scraped(all, "job", "y", "cluster", "a"), scraped(all, "job", "x", "cluster", "b")),
 			[]string{matcher("cluster", "a")},

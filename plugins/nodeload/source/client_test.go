@@ -150,16 +150,12 @@ func TestAskBrokenServers(t *testing.T) {
 	}{
 		"500":                      {answers(500, "<html>"+long), "HTTP status 500"},
 		"500 in Prometheus' words": {answers(500, `{"status":"error","errorType":"internal","error":"disk\nfull"}`), "internal: disk full"},
-		"503 of a proxy":           {answers(503, "no backend"), "HTTP status 503"},
 		"JSON of something else":   {answers(503, `{"message":"no route"}`), "HTTP status 503"},
 		"a matrix":                 {answers(200, `{"status":"success","data":{"resultType":"matrix","result":[]}}`), "a matrix"},
 		"a question of its own":    {answers(200, vector(series("a", "", "1"))), "nodeload_term"},
 		"400 of a TLS server":      {answers(400, "Client sent an HTTP request to an HTTPS server."), "https"},
 		"404":                      {answers(404, "404 page not found"), "path prefix"},
-		"429":                      {answers(429, ""), "HTTP status 429"},
-		"garbage":                  {answers(200, "\x1f\x8b\xff\x00"+long), "not one of Prometheus"},
 		"a page to log in":         {answers(200, "<!doctype html>"), "not one of Prometheus"},
-		"no content":               {answers(204, ""), "not one of Prometheus"},
 		"truncated JSON":           {answers(200, vector(series("a", "0v", "1"))[:90]), "not one of Prometheus"},
 		"a body that breaks off": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "1000")
@@ -172,10 +168,6 @@ func TestAskBrokenServers(t *testing.T) {
 			<-r.Context().Done()
 		}, late},
 		"hanging": {hangs, late},
-		"compressed without end": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Encoding", "gzip")
-			fmt.Fprint(w, "\x1f\x8b\x08\x00")
-		}, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := serve(t, test.do)
@@ -269,11 +261,9 @@ func TestAskOneBadQuery(t *testing.T) {
 		says string
 	}{
 		"a parse error":            {answers(400, refused("bad_data", "1:5: parse error")), "bad_data: 1:5: parse error"},
-		"an execution error":       {answers(422, refused("execution", "many-to-many matching")), "many-to-many matching"},
 		"an error with status 200": {answers(200, refused("422", "bad")), "422: bad"},
 		"the server gives up":      {answers(503, refused("timeout", "query timed out")), "query timed out"},
 		"a proxy gives up":         {answers(504, "<html>"), "HTTP status 504"},
-		"a proxy's limit":          {answers(413, "too large"), "HTTP status 413"},
 		"hanging":                  {hangs, "no answer within 1s"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -412,7 +402,6 @@ func TestAskRedirects(t *testing.T) {
 		followed bool
 	}{
 		"to another server":                     {http.StatusTemporaryRedirect, other.URL + "/api/v1/query?secret=5f1e0c", false},
-		"to another server for good":            {http.StatusPermanentRedirect, other.URL + "/api/v1/query", false},
 		"to the same server, question and all":  {http.StatusTemporaryRedirect, "/moved/api/v1/query", true},
 		"to the same server, without the query": {http.StatusFound, "/login?secret=5f1e0c", false},
 		"to nowhere":                            {http.StatusFound, "", false},
@@ -485,18 +474,6 @@ func TestAskReusesConnections(t *testing.T) {
 	// The server closes the connection, which does not fail the next request.
 	s.CloseClientConnections()
 	mustAnswer(t, c, "a")
-}
-
-func TestNewInvalidEndpoints(t *testing.T) {
-	for _, address := range []string{"", "://hunter2", "prometheus:9090", "ftp://hunter2@a", "http://", "http://hunter2:%zz@a", "/hunter2"} {
-		_, err := New(prometheus("http://a", address))
-		if err == nil || strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "endpoints[1]") {
-			t.Errorf("%q: got %v", address, err)
-		}
-	}
-	if _, err := New(prometheus()); err == nil {
-		t.Error("no endpoint is no error")
-	}
 }
 
 func TestAskAnswerWithoutSeries(t *testing.T) {

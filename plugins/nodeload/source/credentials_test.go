@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/cert"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
@@ -33,17 +34,11 @@ type authority struct {
 func newAuthority(t *testing.T, name string) authority {
 	t.Helper()
 	key := newKey(t)
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour),
-		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return authority{certificate, key, armoured("CERTIFICATE", der)}
+	return authority{certificate, key, armoured("CERTIFICATE", certificate.Raw)}
 }
 
 func newKey(t *testing.T) *ecdsa.PrivateKey {

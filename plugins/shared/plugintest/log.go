@@ -34,6 +34,13 @@ func (l *Log) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
+// Contains reports whether a text was logged.
+func (l *Log) Contains(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
 // field is a key and value as klog writes them: numbers bare, everything else quoted.
 var field = regexp.MustCompile(` (\w+)=(?:"([^"]*)"|(\S+))`)
 

@@ -10,6 +10,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
@@ -87,7 +88,7 @@ func (r *Recorder) makeQueue() Queue {
 	}
 	for _, p := range waiting {
 		item := QueuedPod{
-			Namespace: p.pod.Namespace, Name: p.pod.Name, UID: string(p.pod.UID), Profile: p.profile, Priority: priority(p.pod),
+			Namespace: p.pod.Namespace, Name: p.pod.Name, UID: string(p.pod.UID), Profile: p.profile, Priority: corev1helpers.PodPriority(p.pod),
 			Where: p.where, Since: p.since, First: p.first, Attempts: p.attempts, WaitsFor: p.plugins.List(),
 			NominatedNode: p.pod.Status.NominatedNodeName,
 		}
@@ -100,11 +101,4 @@ func (r *Recorder) makeQueue() Queue {
 		queue.Items = append(queue.Items, item)
 	}
 	return queue
-}
-
-func priority(p *v1.Pod) int32 {
-	if p.Spec.Priority == nil {
-		return 0
-	}
-	return *p.Spec.Priority
 }

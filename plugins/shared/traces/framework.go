@@ -5,6 +5,7 @@ package traces
 import (
 	"context"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -24,37 +25,33 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state *framework.Cy
 	status := f.Framework.RunPreFilterPlugins(stepCtx, state, pod)
 	step.End(status)
 	if status.IsSuccess() {
-		step.filter(ctx)
+		f.Tracer.filter(ctx, pod.UID)
 	}
 	return status
 }
 
-func (f *Framework) RunPostFilterPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, statuses framework.NodeToStatusMap) (*framework.PostFilterResult, *framework.Status) {
+func (f *Framework) RunPostFilterPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, statuses framework.NodeToStatusMap) (_ *framework.PostFilterResult, status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "PostFilter")
-	result, status := f.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
-	step.End(status)
-	return result, status
+	defer func() { step.End(status) }()
+	return f.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
 }
 
-func (f *Framework) RunPreScorePlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) *framework.Status {
+func (f *Framework) RunPreScorePlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) (status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "PreScore")
-	status := f.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
-	step.End(status)
-	return status
+	defer func() { step.End(status) }()
+	return f.Framework.RunPreScorePlugins(ctx, state, pod, nodes)
 }
 
-func (f *Framework) RunScorePlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) (framework.PluginToNodeScores, *framework.Status) {
+func (f *Framework) RunScorePlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) (_ framework.PluginToNodeScores, status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "Score")
-	scores, status := f.Framework.RunScorePlugins(ctx, state, pod, nodes)
-	step.End(status)
-	return scores, status
+	defer func() { step.End(status) }()
+	return f.Framework.RunScorePlugins(ctx, state, pod, nodes)
 }
 
-func (f *Framework) RunReservePluginsReserve(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) *framework.Status {
+func (f *Framework) RunReservePluginsReserve(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) (status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "Reserve")
-	status := f.Framework.RunReservePluginsReserve(ctx, state, pod, node)
-	step.End(status)
-	return status
+	defer func() { step.End(status) }()
+	return f.Framework.RunReservePluginsReserve(ctx, state, pod, node)
 }
 
 func (f *Framework) RunReservePluginsUnreserve(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) {
@@ -63,35 +60,31 @@ func (f *Framework) RunReservePluginsUnreserve(ctx context.Context, state *frame
 	step.fail(false)
 }
 
-func (f *Framework) RunPermitPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) *framework.Status {
+func (f *Framework) RunPermitPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) (status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "Permit")
-	status := f.Framework.RunPermitPlugins(ctx, state, pod, node)
-	step.End(status)
-	return status
+	defer func() { step.End(status) }()
+	return f.Framework.RunPermitPlugins(ctx, state, pod, node)
 }
 
-func (f *Framework) WaitOnPermit(ctx context.Context, pod *v1.Pod) *framework.Status {
+func (f *Framework) WaitOnPermit(ctx context.Context, pod *v1.Pod) (status *framework.Status) {
 	if f.GetWaitingPod(pod.UID) == nil {
 		return f.Framework.WaitOnPermit(ctx, pod)
 	}
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "WaitOnPermit")
-	status := f.Framework.WaitOnPermit(ctx, pod)
-	step.End(status)
-	return status
+	defer func() { step.End(status) }()
+	return f.Framework.WaitOnPermit(ctx, pod)
 }
 
-func (f *Framework) RunPreBindPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) *framework.Status {
+func (f *Framework) RunPreBindPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) (status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "PreBind")
-	status := f.Framework.RunPreBindPlugins(ctx, state, pod, node)
-	step.End(status)
-	return status
+	defer func() { step.End(status) }()
+	return f.Framework.RunPreBindPlugins(ctx, state, pod, node)
 }
 
-func (f *Framework) RunBindPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) *framework.Status {
+func (f *Framework) RunBindPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, node string) (status *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "Bind")
-	status := f.Framework.RunBindPlugins(ctx, state, pod, node)
-	step.End(status)
-	return status
+	defer func() { step.End(status) }()
+	return f.Framework.RunBindPlugins(ctx, state, pod, node)
 }
 
 // RunPostBindPlugins is called where a pod is bound only: it is the end of the attempt.
@@ -104,7 +97,8 @@ func (f *Framework) RunPostBindPlugins(ctx context.Context, state *framework.Cyc
 
 // Extender makes the spans of requests to an extender.
 func (t *Tracer) Extender(extender framework.Extender) framework.Extender {
-	return &tracedExtender{extender, t, trace.WithAttributes(extenderKey.String(extendernodes.WithoutCredentials(extender.Name())))}
+	name := extendernodes.WithoutCredentials(extender.Name())
+	return &tracedExtender{extender, t, trace.WithAttributes(attribute.String("scheduler.extender", name))}
 }
 
 type tracedExtender struct {
@@ -113,35 +107,31 @@ type tracedExtender struct {
 	url    trace.SpanOption
 }
 
-func (e *tracedExtender) step(pod types.UID, verb string) *Step {
+func (e *tracedExtender) step(pod types.UID, verb string) Step {
 	_, step := e.tracer.Step(context.Background(), pod, "Extender "+verb, e.url, trace.WithSpanKind(trace.SpanKindClient))
 	return step
 }
 
-func (e *tracedExtender) Filter(pod *v1.Pod, nodes []*v1.Node) ([]*v1.Node, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
+func (e *tracedExtender) Filter(pod *v1.Pod, nodes []*v1.Node) (_ []*v1.Node, _, _ extenderv1.FailedNodesMap, err error) {
 	step := e.step(pod.UID, "filter")
-	left, failed, unresolvable, err := e.Extender.Filter(pod, nodes)
-	step.fail(err != nil)
-	return left, failed, unresolvable, err
+	defer func() { step.fail(err != nil) }()
+	return e.Extender.Filter(pod, nodes)
 }
 
-func (e *tracedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (*extenderv1.HostPriorityList, int64, error) {
+func (e *tracedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (_ *extenderv1.HostPriorityList, _ int64, err error) {
 	step := e.step(pod.UID, "prioritize")
-	scores, weight, err := e.Extender.Prioritize(pod, nodes)
-	step.fail(err != nil)
-	return scores, weight, err
+	defer func() { step.fail(err != nil) }()
+	return e.Extender.Prioritize(pod, nodes)
 }
 
-func (e *tracedExtender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes framework.NodeInfoLister) (map[string]*extenderv1.Victims, error) {
+func (e *tracedExtender) ProcessPreemption(pod *v1.Pod, victims map[string]*extenderv1.Victims, nodes framework.NodeInfoLister) (_ map[string]*extenderv1.Victims, err error) {
 	step := e.step(pod.UID, "preempt")
-	left, err := e.Extender.ProcessPreemption(pod, victims, nodes)
-	step.fail(err != nil)
-	return left, err
+	defer func() { step.fail(err != nil) }()
+	return e.Extender.ProcessPreemption(pod, victims, nodes)
 }
 
-func (e *tracedExtender) Bind(binding *v1.Binding) error {
+func (e *tracedExtender) Bind(binding *v1.Binding) (err error) {
 	step := e.step(binding.UID, "bind")
-	err := e.Extender.Bind(binding)
-	step.fail(err != nil)
-	return err
+	defer func() { step.fail(err != nil) }()
+	return e.Extender.Bind(binding)
 }

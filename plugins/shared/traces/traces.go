@@ -23,26 +23,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 )
 
-// attemptSpan is the name of the span that has all others of an attempt as its children. gangSpan is the one of an
-// attempt for a gang, which has those of its pods.
-const attemptSpan, gangSpan = "Attempt", "Gang"
-
 // repeated is the result of an attempt for a pod of a gang after which the pod is searched for again.
 const repeated records.Result = "Repeated"
 
-// Attributes of spans, beside those that OpenTelemetry has for Kubernetes.
-const (
-	profileKey   = attribute.Key("scheduler.profile")
-	attemptKey   = attribute.Key("scheduler.attempt")
-	evaluatedKey = attribute.Key("scheduler.nodes.evaluated")
-	feasibleKey  = attribute.Key("scheduler.nodes.feasible")
-	resultKey    = attribute.Key("scheduler.result")
-	statusKey    = attribute.Key("scheduler.status")
-	pluginKey    = attribute.Key("scheduler.plugin")
-	extenderKey  = attribute.Key("scheduler.extender")
-	gangKey      = attribute.Key("scheduler.gang")
-	gangPodsKey  = attribute.Key("scheduler.gang.pods")
-)
+// resultKey is the attribute with the result of an attempt.
+const resultKey = attribute.Key("scheduler.result")
 
 // Tracer makes the spans. One goroutine schedules, and calls Next and Begin; all others may call the rest at any time.
 type Tracer struct {
@@ -84,8 +69,8 @@ func (t *Tracer) Gang(ctx context.Context, name string, pods int) (child context
 	if t == nil {
 		return ctx, func(string) {}
 	}
-	ctx, span := t.tracer.Start(ctx, gangSpan)
-	span.SetAttributes(gangKey.String(name), gangPodsKey.Int(pods))
+	ctx, span := t.tracer.Start(ctx, "Gang")
+	span.SetAttributes(attribute.String("scheduler.gang", name), attribute.Int("scheduler.gang.pods", pods))
 	return ctx, func(result string) {
 		span.SetAttributes(resultKey.String(result))
 		span.End()
@@ -103,13 +88,13 @@ func (t *Tracer) Begin(ctx context.Context, pod *v1.Pod, profile string) context
 	if open := t.take(pod.UID); open != nil {
 		open.end(repeated)
 	}
-	ctx, span := t.tracer.Start(ctx, attemptSpan, trace.WithTimestamp(taken))
+	ctx, span := t.tracer.Start(ctx, "Attempt", trace.WithTimestamp(taken))
 	if !span.IsRecording() {
 		return ctx
 	}
 	span.SetAttributes(
 		semconv.K8SNamespaceNameKey.String(pod.Namespace), semconv.K8SPodNameKey.String(pod.Name), semconv.K8SPodUIDKey.String(string(pod.UID)),
-		profileKey.String(profile), attemptKey.Int(number),
+		attribute.String("scheduler.profile", profile), attribute.Int("scheduler.attempt", number),
 	)
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -125,7 +110,8 @@ func (t *Tracer) Searched(pod *v1.Pod, node string, evaluated, feasible int) {
 	}
 	a.endFilter()
 	if node != "" {
-		a.span.SetAttributes(semconv.K8SNodeNameKey.String(node), evaluatedKey.Int(evaluated), feasibleKey.Int(feasible))
+		a.span.SetAttributes(semconv.K8SNodeNameKey.String(node),
+			attribute.Int("scheduler.nodes.evaluated", evaluated), attribute.Int("scheduler.nodes.feasible", feasible))
 	}
 }
 
@@ -197,41 +183,34 @@ func (a *attempt) endFilter() {
 	}
 }
 
-// Step is a part of an attempt; nil is of no attempt that is sampled.
-type Step struct {
-	tracer  *Tracer
-	attempt *attempt
-	span    trace.Span
-}
+// Step is a part of an attempt. That of an attempt that is not sampled has a span that does nothing.
+type Step struct{ span trace.Span }
 
 // Step begins the span of an extension point, or of a request to an extender. Plugins get the context that it returns.
-func (t *Tracer) Step(ctx context.Context, pod types.UID, name string, options ...trace.SpanOption) (context.Context, *Step) {
+func (t *Tracer) Step(ctx context.Context, pod types.UID, name string, options ...trace.SpanOption) (context.Context, Step) {
 	a := t.of(pod)
 	if a == nil {
-		return ctx, nil
+		return ctx, Step{trace.SpanFromContext(nil)}
 	}
 	a.endFilter()
 	ctx, span := t.tracer.Start(trace.ContextWithSpan(ctx, a.span), name, options...)
-	return ctx, &Step{tracer: t, attempt: a, span: span}
+	return ctx, Step{span}
 }
 
 // End ends the span of an extension point.
-func (s *Step) End(status *framework.Status) {
-	if s == nil {
+func (s Step) End(status *framework.Status) {
+	if !s.span.IsRecording() {
 		return
 	}
-	s.span.SetAttributes(statusKey.String(status.Code().String()))
+	s.span.SetAttributes(attribute.String("scheduler.status", status.Code().String()))
 	if !status.IsSuccess() && status.FailedPlugin() != "" {
-		s.span.SetAttributes(pluginKey.String(status.FailedPlugin()))
+		s.span.SetAttributes(attribute.String("scheduler.plugin", status.FailedPlugin()))
 	}
 	s.fail(status.Code() == framework.Error)
 }
 
 // fail ends the span of a step that may have failed.
-func (s *Step) fail(failed bool) {
-	if s == nil {
-		return
-	}
+func (s Step) fail(failed bool) {
 	if failed {
 		s.span.SetStatus(codes.Error, "")
 	}
@@ -239,8 +218,8 @@ func (s *Step) fail(failed bool) {
 }
 
 // filter begins the span of the Filter plugins. They run for each node, in many goroutines: one span has them all.
-func (s *Step) filter(ctx context.Context) {
-	if s != nil {
-		_, s.attempt.filter = s.tracer.tracer.Start(trace.ContextWithSpan(ctx, s.attempt.span), "Filter")
+func (t *Tracer) filter(ctx context.Context, pod types.UID) {
+	if a := t.of(pod); a != nil {
+		_, a.filter = t.tracer.Start(trace.ContextWithSpan(ctx, a.span), "Filter")
 	}
 }

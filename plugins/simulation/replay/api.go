@@ -22,25 +22,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/watch"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// api is the API server: a transport that answers from a store. Changes are checked and confirmed at once, and made by
+// api is the API server: a transport that answers from a simulation's store. Changes are checked and confirmed at once, and made by
 // apply in a fixed order, because many goroutines send them at the same virtual time.
 type api struct {
-	store *store
-	// bound and deleted make these changes of pods, and updated follows each other one.
-	bound   func(pod *v1.Pod, node string) error
-	deleted func(pod *v1.Pod) error
-	updated func(object runtime.Object) error
-	// measured answers the queries of NodeLoad.
-	measured func(queries []source.Query) source.Result
+	simulation *Simulation
 	// wake holds an element while there are changes.
 	wake chan struct{}
 
@@ -52,12 +46,12 @@ type api struct {
 type change struct {
 	// order sorts changes of the same time.
 	order string
-	make  func() error
+	make  func()
 }
 
 // newAPI returns an API server with a configuration for its clients.
-func newAPI() (*api, *rest.Config) {
-	a := &api{wake: make(chan struct{}, 1)}
+func newAPI(s *Simulation) (*api, *rest.Config) {
+	a := &api{simulation: s, wake: make(chan struct{}, 1)}
 	return a, &rest.Config{Host: "http://simulated", Transport: a, QPS: -1}
 }
 
@@ -109,7 +103,7 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 		return a.list(r, a.tableOf(r))
 	}
 	var known runtime.Object
-	t := a.store.ofResource(r.resource)
+	t := a.simulation.store.ofResource(r.resource)
 	if t != nil {
 		known = t.get(r.key())
 	}
@@ -126,7 +120,7 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 		if !ok {
 			break
 		}
-		a.later("delete "+r.key(), func() error { return a.deleted(pod) })
+		a.later("delete "+r.key(), func() { a.simulation.terminate(pod) })
 		return answer(http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
 	case "update", "patch":
 		return a.update(r, t, known, sent, body)
@@ -135,7 +129,7 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 }
 
 // later confirms a change.
-func (a *api) later(order string, do func() error) {
+func (a *api) later(order string, do func()) {
 	a.changes = append(a.changes, change{order, do})
 	select {
 	case a.wake <- struct{}{}:
@@ -144,18 +138,16 @@ func (a *api) later(order string, do func() error) {
 }
 
 // apply makes the confirmed changes, and reports whether there were any.
-func (a *api) apply() (bool, error) {
+func (a *api) apply() bool {
 	a.mutex.Lock()
 	changes := a.changes
 	a.changes = nil
 	a.mutex.Unlock()
 	sort.SliceStable(changes, func(i, j int) bool { return changes[i].order < changes[j].order })
 	for _, c := range changes {
-		if err := c.make(); err != nil {
-			return true, err
-		}
+		c.make()
 	}
-	return len(changes) > 0, nil
+	return len(changes) > 0
 }
 
 // bind confirms the binding of a pod under the conditions of the API server.
@@ -169,7 +161,7 @@ func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response
 		return answer(http.StatusConflict, failure(apierrors.NewConflict(r.resource.GroupResource(), r.Name,
 			fmt.Errorf("pod %s is being deleted or is already assigned to a node", pod.Name)))), nil
 	}
-	a.later("bind "+r.key(), func() error { return a.bound(pod, binding.Target.Name) })
+	a.later("bind "+r.key(), func() { a.simulation.bind(pod, binding.Target.Name) })
 	return answer(http.StatusCreated, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
 }
 
@@ -180,20 +172,14 @@ func (a *api) update(r request, t *table, known runtime.Object, sent *http.Reque
 	if err != nil {
 		return answer(http.StatusBadRequest, failure(err)), nil
 	}
-	a.later("update "+r.Resource+" "+r.key(), func() error {
+	a.later("update "+r.Resource+" "+r.key(), func() {
 		// The object may have been changed or deleted meanwhile, at the same time.
-		latest := t.get(r.key())
-		if latest == nil {
-			return nil
+		if latest := t.get(r.key()); latest != nil {
+			latest = latest.DeepCopyObject()
+			utilruntime.Must(a.merge(latest, sent, body)) // The same change succeeded before.
+			a.simulation.store.put(latest)
+			a.simulation.bindVolume(latest)
 		}
-		latest = latest.DeepCopyObject()
-		if err := a.merge(latest, sent, body); err != nil {
-			return err
-		}
-		if err := a.store.put(latest); err != nil {
-			return err
-		}
-		return a.updated(latest)
 	})
 	return answer(http.StatusOK, encode(t, changed)), nil
 }
@@ -231,10 +217,10 @@ var kindOf = map[string]string{
 
 // tableOf returns the table of a request for a kind, which exists although no object of it may.
 func (a *api) tableOf(r request) *table {
-	if t := a.store.ofResource(r.resource); t != nil {
+	if t := a.simulation.store.ofResource(r.resource); t != nil {
 		return t
 	}
-	return a.store.addTable(schema.GroupVersionKind{Group: r.APIGroup, Version: r.APIVersion, Kind: kindOf[r.Resource]})
+	return a.simulation.store.addTable(schema.GroupVersionKind{Group: r.APIGroup, Version: r.APIVersion, Kind: kindOf[r.Resource]})
 }
 
 // list answers with all objects of a kind.
@@ -247,7 +233,7 @@ func (a *api) list(r request, t *table) (*http.Response, error) {
 		}
 	}
 	list := map[string]interface{}{
-		"metadata": metav1.ListMeta{ResourceVersion: fmt.Sprint(atomic.LoadInt64(&a.store.version))}, "items": items,
+		"metadata": metav1.ListMeta{ResourceVersion: fmt.Sprint(atomic.LoadInt64(&a.simulation.store.version))}, "items": items,
 	}
 	// A client with types knows the kind that it asks for.
 	if t.kind.Kind != "" {
@@ -263,9 +249,9 @@ func (a *api) list(r request, t *table) (*http.Response, error) {
 // watch answers with the changes from now on.
 func (a *api) watch(t *table) *http.Response {
 	events := make(chan watch.Event, watchBuffer)
-	a.store.mutex.Lock()
+	a.simulation.store.mutex.Lock()
 	t.watches = append(t.watches[:len(t.watches):len(t.watches)], events)
-	a.store.mutex.Unlock()
+	a.simulation.store.mutex.Unlock()
 	reader, writer := io.Pipe()
 	go func() {
 		for event := range events {

@@ -23,7 +23,7 @@ type budget struct {
 }
 
 func (s *Simulation) loadBudgets() error {
-	t := s.tableOf(&policyv1.PodDisruptionBudget{})
+	t := s.store.of(&policyv1.PodDisruptionBudget{})
 	for _, key := range sorted(t.indexer.ListKeys()) {
 		object := t.get(key).(*policyv1.PodDisruptionBudget)
 		selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
@@ -40,7 +40,7 @@ func (s *Simulation) budgetsOf(of *v1.Pod) []*policyv1.PodDisruptionBudget {
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, b := range s.budgets {
 		if strings.HasPrefix(b.key, of.Namespace+"/") && b.selector.Matches(labels.Set(of.Labels)) {
-			if object := s.tableOf(&policyv1.PodDisruptionBudget{}).get(b.key); object != nil {
+			if object := s.store.of(&policyv1.PodDisruptionBudget{}).get(b.key); object != nil {
 				budgets = append(budgets, object.(*policyv1.PodDisruptionBudget))
 			}
 		}
@@ -49,15 +49,12 @@ func (s *Simulation) budgetsOf(of *v1.Pod) []*policyv1.PodDisruptionBudget {
 }
 
 // allow changes how many disruptions the budgets of a pod allow, as their controller does.
-func (s *Simulation) allow(of *v1.Pod, by int32) error {
+func (s *Simulation) allow(of *v1.Pod, by int32) {
 	for _, b := range s.budgetsOf(of) {
 		b = b.DeepCopy()
 		b.Status.DisruptionsAllowed += by
-		if err := s.store.put(b); err != nil {
-			return err
-		}
+		s.store.put(b)
 	}
-	return nil
 }
 
 // refusing returns the name of a budget that does not allow the eviction of a pod, or "".
@@ -71,15 +68,16 @@ func (s *Simulation) refusing(of *v1.Pod) string {
 }
 
 // evict terminates a pod if its budgets allow that, and returns the name of the one that does not.
-func (s *Simulation) evict(p *pod) (string, error) {
+func (s *Simulation) evict(p *pod) string {
 	object := s.current(p.key)
 	if object == nil || p.deleted || p.ended {
-		return "", nil
+		return ""
 	}
-	if by := s.refusing(object); by != "" {
-		return by, nil
+	by := s.refusing(object)
+	if by == "" {
+		s.terminate(object)
 	}
-	return "", s.terminate(object)
+	return by
 }
 
 // moves reports whether a drain evicts a pod: those of DaemonSets and of the node itself stay.
@@ -92,25 +90,19 @@ const drainTimeout = time.Hour
 
 // drain evicts the pods of a node, and retries those whose budgets do not allow that yet, until a time or until the node
 // is schedulable again.
-func (s *Simulation) drain(n *node, until time.Duration) error {
+func (s *Simulation) drain(n *node, until time.Duration) {
 	if object := s.nodeObject(n.name); object == nil || !object.Spec.Unschedulable {
-		return nil
+		return
 	}
 	again := false
 	for _, p := range s.podsOn(n) {
-		if !p.moves() {
-			continue
+		if p.moves() && s.evict(p) != "" {
+			again = true
 		}
-		by, err := s.evict(p)
-		if err != nil {
-			return err
-		}
-		again = again || by != ""
 	}
 	if again && s.now() < until {
-		s.after(retryEviction, func() error { return s.drain(n, until) })
+		s.after(retryEviction, func() { s.drain(n, until) })
 	} else if again {
 		s.notes[fmt.Sprintf("drain of %s did not end within %v, because of PodDisruptionBudgets", n.name, drainTimeout)]++
 	}
-	return nil
 }

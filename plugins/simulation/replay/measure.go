@@ -146,7 +146,7 @@ func (m *measurements) vector(list v1.ResourceList) []float64 {
 // Expect sets the pods for which fragmentation is measured, and the time at which the nodes are reported.
 func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 	m := s.measure
-	s.At(at, func() error { return nil }) // The clock stops at the moment.
+	s.At(at, func() {}) // The clock stops at the moment.
 	m.moment, m.names, m.integrals, m.values = &moment{at: at}, nil, nil, nil
 	counts, requests, all := map[string]float64{}, map[string][]float64{}, 0.0
 	count := func(w *input.Workload, n int) {

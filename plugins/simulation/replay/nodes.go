@@ -22,15 +22,16 @@ type node struct {
 	down     bool
 	failures int
 	// base is the use that is not its pods'.
-	base    []float64
-	history []measured
+	base []float64
+	// history is the use of CPU and of memory.
+	history [2]history
 	// ordinary is the use of its ordinary pods and its own, in cores.
 	ordinary history
 	totals
 }
 
 // AddNode adds a node, or replaces it.
-func (s *Simulation) AddNode(of *v1.Node) error {
+func (s *Simulation) AddNode(of *v1.Node) {
 	n := &node{name: of.Name, zone: zoneOf(of), allocatable: of.Status.Allocatable, pods: map[string]*pod{}}
 	if price, err := strconv.ParseFloat(of.Labels[s.options.PriceLabel], 64); err == nil && s.options.PriceLabel != "" {
 		n.price = price
@@ -39,7 +40,7 @@ func (s *Simulation) AddNode(of *v1.Node) error {
 		s.nodes[of.Name] = n
 		s.measure.added(n)
 	}
-	return s.store.put(of)
+	s.store.put(of)
 }
 
 func zoneOf(of *v1.Node) string {
@@ -51,7 +52,7 @@ func zoneOf(of *v1.Node) string {
 
 // nodeObject returns a copy of a node's object to change, or nil.
 func (s *Simulation) nodeObject(name string) *v1.Node {
-	object := s.tableOf(&v1.Node{}).get(name)
+	object := s.store.of(&v1.Node{}).get(name)
 	if object == nil {
 		return nil
 	}
@@ -59,10 +60,10 @@ func (s *Simulation) nodeObject(name string) *v1.Node {
 }
 
 // Cordon makes a node unschedulable, or schedulable again.
-func (s *Simulation) Cordon(name string, cordoned bool) error {
+func (s *Simulation) Cordon(name string, cordoned bool) {
 	object := s.nodeObject(name)
 	if object == nil || object.Spec.Unschedulable == cordoned {
-		return nil
+		return
 	}
 	object.Spec.Unschedulable = cordoned
 	taint := v1.Taint{Key: v1.TaintNodeUnschedulable, Effect: v1.TaintEffectNoSchedule}
@@ -70,7 +71,7 @@ func (s *Simulation) Cordon(name string, cordoned bool) error {
 	if cordoned {
 		object.Spec.Taints = append(object.Spec.Taints, taint)
 	}
-	return s.store.put(object)
+	s.store.put(object)
 }
 
 func without(taints []v1.Taint, key string) []v1.Taint {
@@ -94,48 +95,50 @@ func (s *Simulation) podsOn(n *node) []*pod {
 }
 
 // Apply makes an event of a trace happen.
-func (s *Simulation) Apply(of *input.Event) error {
+func (s *Simulation) Apply(of *input.Event) {
 	switch {
 	case of.Pods != nil:
-		return s.Create(of.Pods)
-	case of.Delete != "":
-		if object := s.current(of.Delete); object != nil {
-			// Its owner wants one pod less.
-			if p := s.pods[of.Delete]; p.node == nil {
-				return s.end(p)
-			}
-			return s.delete(object, false)
+		s.Create(of.Pods)
+	case of.Delete == "":
+		s.changeNode(of.Node, of.Change)
+	default:
+		// Its owner wants one pod less.
+		if object := s.current(of.Delete); object == nil {
+			return
+		} else if p := s.pods[of.Delete]; p.node == nil {
+			s.end(p)
+		} else {
+			s.delete(object, false)
 		}
-		return nil
 	}
-	return s.changeNode(of.Node, of.Change)
 }
 
 // changeNode makes what a trace says of a node happen.
-func (s *Simulation) changeNode(name string, to input.NodeChange) error {
+func (s *Simulation) changeNode(name string, to input.NodeChange) {
 	switch to {
 	case input.CordonNode:
-		return s.Cordon(name, true)
+		s.Cordon(name, true)
 	case input.DrainNode:
-		if err := s.Cordon(name, true); err != nil {
-			return err
-		}
+		s.Cordon(name, true)
 		if n := s.nodes[name]; n != nil {
-			return s.drain(n, s.now()+drainTimeout)
+			s.drain(n, s.now()+drainTimeout)
 		}
-		return nil
 	case input.FailNode:
-		return s.fail(name)
+		s.fail(name)
 	case input.RemoveNode:
-		return s.removeNode(name)
+		s.removeNode(name)
+	default:
+		s.restore(name)
 	}
+}
+
+// restore adds a node as it was in the snapshot, or makes it reachable and schedulable again.
+func (s *Simulation) restore(name string) {
 	for _, original := range s.options.Cluster.Nodes {
 		if original.Name == name {
 			added := original.DeepCopy()
 			added.Spec.Unschedulable, added.Spec.Taints = false, without(added.Spec.Taints, v1.TaintNodeUnschedulable)
-			if err := s.AddNode(added); err != nil {
-				return err
-			}
+			s.AddNode(added)
 		}
 	}
 	// Its kubelet confirms the end of pods that were deleted meanwhile.
@@ -143,54 +146,42 @@ func (s *Simulation) changeNode(name string, to input.NodeChange) error {
 		n.down = false
 		for _, p := range s.podsOn(n) {
 			if p.deleted {
-				if err := s.finish(p, true); err != nil {
-					return err
-				}
+				s.finish(p, true)
 			}
 		}
 	}
-	return nil
 }
 
 // removeNode deletes a node and its pods.
-func (s *Simulation) removeNode(name string) error {
+func (s *Simulation) removeNode(name string) {
 	n, object := s.nodes[name], s.nodeObject(name)
 	if n == nil || object == nil {
-		return nil
+		return
 	}
 	pods := s.podsOn(n)
 	for _, p := range pods {
-		if err := s.disrupt(p); err != nil {
-			return err
-		}
-		if err := s.end(p); err != nil {
-			return err
-		}
+		s.disrupt(p)
+		s.end(p)
 	}
 	delete(s.nodes, name)
 	s.measure.gone(n)
-	if err := s.store.remove(object); err != nil {
-		return err
-	}
+	s.store.remove(object)
 	for _, p := range pods {
 		if !p.deleted {
 			p.deleted = true
-			if err := s.replace(p, true); err != nil {
-				return err
-			}
+			s.replace(p, true)
 		}
 	}
-	return nil
 }
 
 // unreachable is how long pods stay on an unreachable node by default.
 const unreachable = 300 * time.Second
 
 // fail makes a node unreachable. Its pods are evicted when they no longer tolerate that.
-func (s *Simulation) fail(name string) error {
+func (s *Simulation) fail(name string) {
 	n, object := s.nodes[name], s.nodeObject(name)
 	if n == nil || object == nil || n.down {
-		return nil
+		return
 	}
 	n.down = true
 	n.failures++
@@ -205,19 +196,15 @@ func (s *Simulation) fail(name string) error {
 		if ever {
 			continue
 		}
-		s.after(delay, func() error {
-			if !n.down || n.failures != failure || p.ended || p.deleted {
-				return nil
-			}
-			// The node does not confirm the end of a pod, and its owner does not wait for that.
+		s.after(delay, func() {
 			object := s.current(p.key)
-			if object == nil {
-				return nil
+			if n.down && n.failures == failure && !p.ended && !p.deleted && object != nil {
+				// The node does not confirm the end of a pod, and its owner does not wait for that.
+				s.terminate(object)
 			}
-			return s.terminate(object)
 		})
 	}
-	return s.store.put(object)
+	s.store.put(object)
 }
 
 // tolerates returns how long a pod stays on an unreachable node, or true if for ever.

@@ -68,7 +68,7 @@ func gangOf(of *v1.Pod) string {
 }
 
 // adopt adds a pod of the snapshot.
-func (s *Simulation) adopt(of *v1.Pod) error {
+func (s *Simulation) adopt(of *v1.Pod) {
 	w := &input.Workload{Pod: of, Count: 1}
 	if owner := metav1.GetControllerOf(of); owner != nil {
 		w.Owner = owner.Kind + "/" + owner.Name
@@ -86,40 +86,34 @@ func (s *Simulation) adopt(of *v1.Pod) error {
 		began.Time = began.Add(s.adopted)
 		of.Status.StartTime = &began
 	}
-	p, err := s.add(of, w, 0)
-	if err != nil || of.Spec.NodeName == "" {
-		return err
+	p := s.add(of, w, 0)
+	if of.Spec.NodeName == "" {
+		return
 	}
 	p.bound, p.started, p.running = p.created, p.created, true
 	s.place(p, s.nodes[of.Spec.NodeName])
 	if of.DeletionTimestamp != nil {
 		s.finishTermination(p, grace(of), true)
 	}
-	return nil
 }
 
 // Create adds the pods of a workload to the cluster.
-func (s *Simulation) Create(w *input.Workload) error {
-	if err := s.ensurePodGroup(w); err != nil {
-		return err
-	}
+func (s *Simulation) Create(w *input.Workload) {
+	s.ensurePodGroup(w)
 	for i := 0; i < w.Count; i++ {
 		name := w.Pod.Name
 		if w.Count > 1 {
 			name = fmt.Sprintf("%s-%d", name, i)
 		}
-		if _, err := s.create(w, name, 0); err != nil {
-			return err
-		}
+		s.create(w, name, 0)
 	}
-	return nil
 }
 
 // ensurePodGroup creates the group of a workload that a trace makes a gang.
-func (s *Simulation) ensurePodGroup(w *input.Workload) error {
+func (s *Simulation) ensurePodGroup(w *input.Workload) {
 	name := w.Pod.Labels[gangLabel]
 	if name == "" || w.GangSize == 0 {
-		return nil
+		return
 	}
 	group := &unstructured.Unstructured{Object: map[string]interface{}{
 		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "spec": map[string]interface{}{"minMember": int64(w.GangSize)},
@@ -127,14 +121,13 @@ func (s *Simulation) ensurePodGroup(w *input.Workload) error {
 	group.SetNamespace(w.Pod.Namespace)
 	group.SetName(name)
 	group.SetCreationTimestamp(metav1.Now())
-	if t, err := s.store.of(group); err != nil || t.get(w.Pod.Namespace+"/"+name) != nil {
-		return err
+	if s.store.of(group).get(w.Pod.Namespace+"/"+name) == nil {
+		s.store.put(group)
 	}
-	return s.store.put(group)
 }
 
 // create makes a pod of a workload, with the API server's defaults and priority admission.
-func (s *Simulation) create(w *input.Workload, name string, generation int) (*pod, error) {
+func (s *Simulation) create(w *input.Workload, name string, generation int) *pod {
 	s.pause()
 	made := w.Pod.DeepCopy()
 	made.Name = name
@@ -164,7 +157,7 @@ func (s *Simulation) admit(of *v1.Pod) {
 	}
 	var policy *v1.PreemptionPolicy
 	priority, found := systemPriorities[of.Spec.PriorityClassName]
-	for _, object := range s.tableOf(&schedulingv1.PriorityClass{}).indexer.List() {
+	for _, object := range s.store.of(&schedulingv1.PriorityClass{}).indexer.List() {
 		class := object.(*schedulingv1.PriorityClass)
 		// Of several default classes, the one with the lowest value counts.
 		if class.Name == of.Spec.PriorityClassName ||
@@ -181,16 +174,8 @@ func (s *Simulation) admit(of *v1.Pod) {
 	}
 }
 
-func (s *Simulation) tableOf(object runtime.Object) *table {
-	t, err := s.store.of(object)
-	if err != nil {
-		panic(err) // Only for types that are not client-go's.
-	}
-	return t
-}
-
 // add stores a pod that is complete, and counts it. A scheduler's name that the configuration lacks is replaced.
-func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) (*pod, error) {
+func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 	if _, known := s.Profiles[of.Spec.SchedulerName]; !known && of.Spec.NodeName == "" {
 		s.notes[fmt.Sprintf("pods name the scheduler %q, which this configuration has no profile for: %q schedules them",
 			of.Spec.SchedulerName, s.profile())]++
@@ -205,28 +190,26 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) (*pod, e
 	}
 	p.overcommits = float64(overcommitting.Asked(of))
 	s.measure.usable.asked = s.measure.usable.asked || p.overcommits > 0
-	if err := s.ensureNamespace(of.Namespace); err != nil {
-		return nil, err
-	}
+	s.ensureNamespace(of.Namespace)
 	s.pods[p.key] = p
 	if of.Spec.NodeName == "" {
 		s.all = append(s.all, p)
 		s.measure.created(p)
 	}
-	return p, s.store.put(of)
+	s.store.put(of)
+	return p
 }
 
 // ensureNamespace creates a namespace that the snapshot does not have.
-func (s *Simulation) ensureNamespace(name string) error {
-	if s.tableOf(&v1.Namespace{}).get(name) != nil {
-		return nil
+func (s *Simulation) ensureNamespace(name string) {
+	if s.store.of(&v1.Namespace{}).get(name) == nil {
+		s.store.put(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelMetadataName: name}}})
 	}
-	return s.store.put(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelMetadataName: name}}})
 }
 
 // current returns a copy of a pod's object to change, or nil if it no longer exists.
 func (s *Simulation) current(key string) *v1.Pod {
-	object := s.tableOf(&v1.Pod{}).get(key)
+	object := s.store.of(&v1.Pod{}).get(key)
 	if object == nil {
 		return nil
 	}
@@ -234,18 +217,17 @@ func (s *Simulation) current(key string) *v1.Pod {
 }
 
 // bind sets the node of a pod, which runs at once or after its delay.
-func (s *Simulation) bind(of *v1.Pod, to string) error {
+func (s *Simulation) bind(of *v1.Pod, to string) {
 	p, on, object := s.pods[of.Namespace+"/"+of.Name], s.nodes[to], s.current(of.Namespace+"/"+of.Name)
 	if p == nil || object == nil || object.UID != of.UID {
-		return nil
+		return
 	}
 	if on == nil {
 		// The node went meanwhile. The garbage collector deletes such a pod.
 		p.deleted = true
-		if err := s.end(p); err != nil {
-			return err
-		}
-		return s.replace(p, true)
+		s.end(p)
+		s.replace(p, true)
+		return
 	}
 	object.Spec.NodeName = to
 	now := metav1.Now()
@@ -253,21 +235,17 @@ func (s *Simulation) bind(of *v1.Pod, to string) error {
 	p.bound = s.now()
 	s.place(p, on)
 	s.keepRecord(p)
-	if err := s.store.put(object); err != nil {
-		return err
-	}
+	s.store.put(object)
 	// Kubelet accepts it.
 	object = object.DeepCopy()
 	object.Status.StartTime = &now
 	if p.workload.StartDelay > 0 {
-		s.after(p.workload.StartDelay, func() error { return s.run(p) })
+		s.after(p.workload.StartDelay, func() { s.run(p) })
 	} else {
 		object.Status.Phase = v1.PodRunning
-		if err := s.begin(p, object); err != nil {
-			return err
-		}
+		s.begin(p, object)
 	}
-	return s.store.put(object)
+	s.store.put(object)
 }
 
 // keepRecord keeps the scheduler's record of a pod's attempts, if it was asked for. Upstream's scheduler has no records.
@@ -288,36 +266,30 @@ func (s *Simulation) keepRecord(p *pod) {
 }
 
 // run makes a bound pod run.
-func (s *Simulation) run(p *pod) error {
+func (s *Simulation) run(p *pod) {
 	object := s.current(p.key)
 	if p.ended || p.deleted || object == nil {
-		return nil
+		return
 	}
 	object.Status.Phase = v1.PodRunning
-	if err := s.begin(p, object); err != nil {
-		return err
-	}
-	return s.store.put(object)
+	s.begin(p, object)
+	s.store.put(object)
 }
 
 // begin marks a pod as running, and plans its end. One that replaces another makes a disruption possible again.
-func (s *Simulation) begin(p *pod, object *v1.Pod) error {
+func (s *Simulation) begin(p *pod, object *v1.Pod) {
 	p.started, p.running = s.now(), true
 	if p.owes {
 		p.owes = false
-		if err := s.allow(object, 1); err != nil {
-			return err
-		}
+		s.allow(object, 1)
 	}
 	if p.workload.Duration > 0 {
-		s.after(p.workload.Duration, func() error {
-			if p.ended || p.deleted {
-				return nil
+		s.after(p.workload.Duration, func() {
+			if !p.ended && !p.deleted {
+				s.end(p)
 			}
-			return s.end(p)
 		})
 	}
-	return nil
 }
 
 // place counts a pod on a node.
@@ -327,18 +299,16 @@ func (s *Simulation) place(p *pod, on *node) {
 }
 
 // end removes a pod.
-func (s *Simulation) end(p *pod) error {
+func (s *Simulation) end(p *pod) {
 	if p.ended {
-		return nil
+		return
 	}
 	p.ended = true
 	delete(s.pods, p.key)
 	s.measure.removed(p)
-	object := s.current(p.key)
-	if object == nil {
-		return nil
+	if object := s.current(p.key); object != nil {
+		s.store.remove(object)
 	}
-	return s.store.remove(object)
 }
 
 func grace(of *v1.Pod) time.Duration {
@@ -349,88 +319,75 @@ func grace(of *v1.Pod) time.Duration {
 }
 
 // terminate deletes a pod: its grace period begins, and its owner makes another one.
-func (s *Simulation) terminate(of *v1.Pod) error { return s.delete(of, true) }
+func (s *Simulation) terminate(of *v1.Pod) { s.delete(of, true) }
 
 // delete starts the grace period of a pod, or ends one without a node. It is made again if its owner wants as many pods as before.
-func (s *Simulation) delete(of *v1.Pod, again bool) error {
+func (s *Simulation) delete(of *v1.Pod, again bool) {
 	p, object := s.pods[of.Namespace+"/"+of.Name], s.current(of.Namespace+"/"+of.Name)
 	if p == nil || p.deleted || object == nil || object.UID != of.UID {
-		return nil
+		return
 	}
 	if p.node != nil {
 		// As the API server does, it is the end of the grace period.
 		ends := metav1.NewTime(time.Now().Add(grace(of)))
 		object.DeletionTimestamp = &ends
-		if err := s.store.put(object); err != nil {
-			return err
-		}
+		s.store.put(object)
 		if again {
 			s.measure.evicted(p)
 		}
-		if err := s.disrupt(p); err != nil {
-			return err
-		}
+		s.disrupt(p)
 		s.finishTermination(p, grace(of), again)
-	} else if err := s.end(p); err != nil {
-		return err
+	} else {
+		s.end(p)
 	}
 	p.deleted = true
-	if !again {
-		return nil
+	if again {
+		s.replace(p, p.node == nil)
 	}
-	return s.replace(p, p.node == nil)
 }
 
 // disrupt makes the budgets of a pod that runs allow one disruption less, until another one runs in its place.
-func (s *Simulation) disrupt(p *pod) error {
+func (s *Simulation) disrupt(p *pod) {
 	object := s.current(p.key)
 	if !p.running || p.deleted || object == nil {
-		return nil
+		return
 	}
 	p.owes = true
-	return s.allow(object, -1)
+	s.allow(object, -1)
 }
 
 // finishTermination ends a pod after its grace period.
 func (s *Simulation) finishTermination(p *pod, after time.Duration, again bool) {
 	p.deleted = true
-	s.after(after, func() error {
-		if p.node != nil && p.node.down {
-			return nil // Its kubelet does not confirm that.
+	s.after(after, func() {
+		if p.node == nil || !p.node.down { // Otherwise its kubelet does not confirm that.
+			s.finish(p, again)
 		}
-		return s.finish(p, again)
 	})
 }
 
 // finish ends a pod that was deleted. A StatefulSet makes the next one only now.
-func (s *Simulation) finish(p *pod, again bool) error {
+func (s *Simulation) finish(p *pod, again bool) {
 	if p.ended {
-		return nil
+		return
 	}
-	if err := s.end(p); err != nil {
-		return err
-	}
+	s.end(p)
 	if again && strings.HasPrefix(p.workload.Owner, "StatefulSet/") {
-		return s.again(p)
+		s.again(p)
 	}
-	return nil
 }
 
 // replace makes a pod again, as its owner does. A StatefulSet waits until the old pod is gone.
-func (s *Simulation) replace(p *pod, gone bool) error {
+func (s *Simulation) replace(p *pod, gone bool) {
 	kind := strings.SplitN(p.workload.Owner, "/", 2)[0]
-	if kind == "" || kind == "DaemonSet" || kind == "Node" || kind == "StatefulSet" && !gone {
-		return nil
+	if kind != "" && kind != "DaemonSet" && kind != "Node" && (kind != "StatefulSet" || gone) {
+		s.again(p)
 	}
-	return s.again(p)
 }
 
-func (s *Simulation) again(p *pod) error {
-	made, err := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
-	if err == nil {
-		made.owes, p.owes = p.owes, false
-	}
-	return err
+func (s *Simulation) again(p *pod) {
+	made := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
+	made.owes, p.owes = p.owes, false
 }
 
 // taken notes the begin of an attempt.

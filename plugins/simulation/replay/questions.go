@@ -26,32 +26,25 @@ func (p *pod) placement() result.Placement {
 }
 
 // withdraw removes a pod as if it had never been.
-func (s *Simulation) withdraw(p *pod) error {
+func (s *Simulation) withdraw(p *pod) {
 	p.deleted = true
 	if n := len(s.all); n > 0 && s.all[n-1] == p {
 		s.all = s.all[:n-1]
 	}
-	return s.end(p)
+	s.end(p)
 }
 
 // Fit returns how many pods of each workload fit in addition, each workload alone, at most limit.
-func (s *Simulation) Fit(workloads []input.Workload, limit int) ([]result.Fit, error) {
-	if err := s.Settle(); err != nil {
-		return nil, err
-	}
+func (s *Simulation) Fit(workloads []input.Workload, limit int) []result.Fit {
+	s.Settle()
 	var fits []result.Fit
 	for i := range workloads {
 		w := workloads[i]
 		fit := result.Fit{Workload: w.Pod.Namespace + "/" + w.Pod.Name, On: map[string]int{}}
 		var made []*pod
 		for len(made) < limit {
-			p, err := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Pod.Name, len(made)), 0)
-			if err != nil {
-				return nil, err
-			}
-			if err := s.Settle(); err != nil {
-				return nil, err
-			}
+			p := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Pod.Name, len(made)), 0)
+			s.Settle()
 			made = append(made, p)
 			if p.node == nil {
 				fit.Reason = p.reason
@@ -61,30 +54,23 @@ func (s *Simulation) Fit(workloads []input.Workload, limit int) ([]result.Fit, e
 			fit.On[p.node.name]++
 		}
 		for n := len(made) - 1; n >= 0; n-- {
-			if err := s.withdraw(made[n]); err != nil {
-				return nil, err
-			}
+			s.withdraw(made[n])
 		}
-		if err := s.Settle(); err != nil {
-			return nil, err
-		}
+		s.Settle()
 		fits = append(fits, fit)
 	}
-	return fits, nil
+	return fits
 }
 
 // undo restores what a question changed, in reverse order.
-type undo []func() error
+type undo []func()
 
-func (u *undo) add(do func() error) { *u = append(*u, do) }
+func (u *undo) add(do func()) { *u = append(*u, do) }
 
-func (u undo) do() error {
+func (u undo) do() {
 	for i := len(u) - 1; i >= 0; i-- {
-		if err := u[i](); err != nil {
-			return err
-		}
+		u[i]()
 	}
-	return nil
 }
 
 // known returns names of nodes without duplicates, or an error if a node does not exist.
@@ -105,22 +91,15 @@ func (s *Simulation) known(names []string) ([]string, error) {
 
 // clear makes nodes unschedulable, and moves their pods elsewhere, one after the other. A pod without an owner would be
 // lost, and one whose budgets allow no disruption is blocked; both stay.
-func (s *Simulation) clear(names []string) (result.Drain, undo, error) {
-	var back undo
-	names, err := s.known(names)
-	drain := result.Drain{Nodes: names}
-	if err != nil {
-		return drain, back, err
-	}
+func (s *Simulation) clear(names []string) (drain result.Drain, back undo) {
+	drain.Nodes = names
 	for _, name := range names {
 		name, object := name, s.nodeObject(name)
 		if object.Spec.Unschedulable {
 			continue
 		}
-		if err := s.Cordon(name, true); err != nil {
-			return drain, back, err
-		}
-		back.add(func() error { return s.Cordon(name, false) })
+		s.Cordon(name, true)
+		back.add(func() { s.Cordon(name, false) })
 	}
 	for _, name := range names {
 		for _, p := range s.podsOn(s.nodes[name]) {
@@ -137,11 +116,7 @@ func (s *Simulation) clear(names []string) (result.Drain, undo, error) {
 				drain.Blocked = append(drain.Blocked, result.Blocked{Pod: p.key, Budget: by})
 				continue
 			}
-			moved, err := s.move(p, object, &back)
-			if err != nil {
-				return drain, back, err
-			}
-			placement := moved.placement()
+			placement := s.move(p, object, &back).placement()
 			placement.Pod = p.key
 			if placement.Node == "" {
 				drain.Wait = append(drain.Wait, placement)
@@ -150,96 +125,75 @@ func (s *Simulation) clear(names []string) (result.Drain, undo, error) {
 			}
 		}
 	}
-	return drain, back, nil
+	return drain, back
 }
 
 // move removes a pod, and schedules the one with which its owner replaces it.
-func (s *Simulation) move(p *pod, object *v1.Pod, back *undo) (*pod, error) {
+func (s *Simulation) move(p *pod, object *v1.Pod, back *undo) *pod {
 	var budgets []*policyv1.PodDisruptionBudget
 	for _, b := range s.budgetsOf(object) {
 		budgets = append(budgets, b.DeepCopy())
 	}
 	on := p.node
-	if err := s.end(p); err != nil {
-		return nil, err
-	}
-	if err := s.allow(object, -1); err != nil {
-		return nil, err
-	}
-	moved, err := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
-	if err != nil {
-		return nil, err
-	}
-	back.add(func() error {
-		if err := s.withdraw(moved); err != nil {
-			return err
-		}
+	s.end(p)
+	s.allow(object, -1)
+	moved := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
+	back.add(func() {
+		s.withdraw(moved)
 		for _, b := range budgets {
-			if err := s.store.put(b); err != nil {
-				return err
-			}
+			s.store.put(b)
 		}
 		p.ended = false
 		s.pods[p.key] = p
 		s.place(p, on)
-		return s.store.put(object)
+		s.store.put(object)
 	})
-	return moved, s.Settle()
+	s.Settle()
+	return moved
 }
 
 // Drain returns where the pods of nodes would go. It changes nothing.
 func (s *Simulation) Drain(names []string) (result.Drain, error) {
-	if err := s.Settle(); err != nil {
+	names, err := s.known(names)
+	if err != nil {
 		return result.Drain{}, err
 	}
-	drain, back, err := s.clear(names)
-	if err != nil {
-		return drain, err
-	}
-	if err := back.do(); err != nil {
-		return drain, err
-	}
-	return drain, s.Settle()
+	s.Settle()
+	drain, back := s.clear(names)
+	back.do()
+	s.Settle()
+	return drain, nil
 }
 
 // Shrink returns the nodes that can go one after the other, those with the least CPU allocated first, so that every pod
 // still has a place. For each other node it returns why it cannot.
-func (s *Simulation) Shrink() (result.Shrink, error) {
-	var shrink result.Shrink
-	if err := s.Settle(); err != nil {
-		return shrink, err
-	}
+func (s *Simulation) Shrink() (shrink result.Shrink) {
+	s.Settle()
 	names := namesOf(s.nodes)
 	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
 	waiting := pending()
 	for _, name := range names {
-		drain, back, err := s.clear([]string{name})
-		if err != nil {
-			return shrink, err
-		}
+		drain, back := s.clear([]string{name})
 		if drain.Free() && pending() <= waiting {
 			shrink.Remove = append(shrink.Remove, drain)
-			if err := s.removeNode(name); err != nil {
-				return shrink, err
-			}
+			s.removeNode(name)
 			continue
 		}
-		if err := back.do(); err != nil {
-			return shrink, err
-		}
+		back.do()
 		shrink.Keep = append(shrink.Keep, drain)
 	}
-	return shrink, s.Settle()
+	s.Settle()
+	return shrink
 }
 
 // retry schedules all pods that wait, without waiting for their backoff.
-func (s *Simulation) retry() error {
+func (s *Simulation) retry() {
 	waiting := map[string]*v1.Pod{}
 	for _, of := range s.SchedulingQueue.PendingPods() {
 		waiting[of.Namespace+"/"+of.Name] = of
 	}
 	s.SchedulingQueue.Activate(waiting)
-	return s.Settle()
+	s.Settle()
 }
 
 // waiting returns the pods without a node, sorted by name.
@@ -255,16 +209,11 @@ func (s *Simulation) waiting() []result.Placement {
 
 // Grow adds nodes like the template until every pod that waits has a place, or another node helps none. Limit is the
 // largest number of nodes.
-func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit int) (result.Grow, error) {
-	var grow result.Grow
+func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit int) (grow result.Grow) {
 	for i := range workloads {
-		if err := s.Create(&workloads[i]); err != nil {
-			return grow, err
-		}
+		s.Create(&workloads[i])
 	}
-	if err := s.Settle(); err != nil {
-		return grow, err
-	}
+	s.Settle()
 	grow.Before = len(s.waiting())
 	var fruitless []string
 	for grow.Nodes < limit {
@@ -280,12 +229,8 @@ func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit i
 			added.Labels[key] = value
 		}
 		added.Labels[v1.LabelHostname] = name
-		if err := s.AddNode(added); err != nil {
-			return grow, err
-		}
-		if err := s.retry(); err != nil {
-			return grow, err
-		}
+		s.AddNode(added)
+		s.retry()
 		grow.Nodes++
 		fruitless = append(fruitless, name)
 		if len(s.waiting()) < left {
@@ -296,13 +241,11 @@ func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit i
 	}
 	// The last ones help none: what waits does not fit on nodes of this kind.
 	for _, name := range fruitless {
-		if err := s.removeNode(name); err != nil {
-			return grow, err
-		}
+		s.removeNode(name)
 	}
 	grow.Nodes -= len(fruitless)
 	grow.Wait = s.waiting()
-	return grow, nil
+	return grow
 }
 
 // largestGang returns the number of waiting pods of the largest gang, or 1 without gangs: a gang needs several nodes.
@@ -325,9 +268,7 @@ func (s *Simulation) Lose(names []string) (result.Lose, error) {
 	if err != nil {
 		return lose, err
 	}
-	if err := s.Settle(); err != nil {
-		return lose, err
-	}
+	s.Settle()
 	lose.Before = len(s.waiting())
 	before := len(s.all)
 	for _, name := range names {
@@ -337,13 +278,9 @@ func (s *Simulation) Lose(names []string) (result.Lose, error) {
 				lose.Gone = append(lose.Gone, p.key)
 			}
 		}
-		if err := s.removeNode(name); err != nil {
-			return lose, err
-		}
+		s.removeNode(name)
 	}
-	if err := s.Settle(); err != nil {
-		return lose, err
-	}
+	s.Settle()
 	for _, p := range s.all[before:] {
 		if p.node != nil {
 			lose.Placed++

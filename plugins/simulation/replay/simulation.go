@@ -120,20 +120,16 @@ func New(ctx context.Context, options Options) (*Simulation, error) {
 		permits: make(chan struct{}), notes: map[string]int{},
 	}
 	var config *rest.Config
-	s.api, config = newAPI()
-	s.api.bound, s.api.deleted, s.api.updated = s.bind, s.terminate, s.bindVolume
-	s.api.measured = s.answerLoad
+	s.api, config = newAPI(s)
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
 	store, factory := newStore(client)
-	s.store, s.api.store = store, store
+	s.store = store
 	// Informers of other projects list their objects when their plugins are created.
 	for _, object := range options.Cluster.Custom {
-		if err := store.put(object); err != nil {
-			return nil, err
-		}
+		store.put(object)
 	}
 	custom, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -179,23 +175,17 @@ func New(ctx context.Context, options Options) (*Simulation, error) {
 // load adds the cluster's objects in an order in which each one finds those that it needs.
 func (s *Simulation) load(cluster *input.Cluster) error {
 	for _, object := range cluster.Objects {
-		if err := s.store.put(object); err != nil {
-			return err
-		}
+		s.store.put(object)
 	}
 	if err := s.loadBudgets(); err != nil {
 		return err
 	}
 	for _, node := range cluster.Nodes {
-		if err := s.AddNode(node); err != nil {
-			return err
-		}
+		s.AddNode(node)
 	}
 	s.store.synced = true
 	for _, pod := range cluster.Pods {
-		if err := s.adopt(pod); err != nil {
-			return err
-		}
+		s.adopt(pod)
 	}
 	return nil
 }
@@ -210,22 +200,15 @@ func (s *Simulation) pause() {
 	synctest.Wait()
 }
 
-// Settle schedules all pods that the queue has ready, until everything waits for the clock.
-func (s *Simulation) Settle() error {
-	for {
-		if atomic.LoadInt32(&interrupted) != 0 {
-			return ErrInterrupted
-		}
+// Settle schedules all pods that the queue has ready, until everything waits for the clock, or until Interrupt.
+func (s *Simulation) Settle() {
+	for atomic.LoadInt32(&interrupted) == 0 {
 		synctest.Wait()
-		changed, err := s.api.apply()
-		if err != nil {
-			return err
-		}
-		if changed {
+		if s.api.apply() {
 			continue
 		}
 		if gauge(metrics.ActivePods()) == 0 {
-			return nil
+			return
 		}
 		s.pause()
 		s.permits <- struct{}{}
@@ -265,8 +248,8 @@ const tick = time.Second
 func (s *Simulation) Advance(until, quiet time.Duration, progress Progress) error {
 	idle := s.now()
 	for {
-		if err := s.Settle(); err != nil {
-			return err
+		if s.Settle(); atomic.LoadInt32(&interrupted) != 0 {
+			return ErrInterrupted
 		}
 		now := s.now()
 		s.measure.sample(now)
@@ -306,18 +289,16 @@ func (s *Simulation) Advance(until, quiet time.Duration, progress Progress) erro
 		// Others whose timers fire at the same time, such as NodeLoad's, see the state before the events.
 		synctest.Wait()
 		for len(s.agenda) > 0 && s.agenda[0].at <= s.now() {
-			if err := heap.Pop(&s.agenda).(entry).do(); err != nil {
-				return err
-			}
+			heap.Pop(&s.agenda).(entry).do()
 		}
 	}
 }
 
 // after makes an event happen after a delay.
-func (s *Simulation) after(delay time.Duration, do func() error) { s.At(s.now()+delay, do) }
+func (s *Simulation) after(delay time.Duration, do func()) { s.At(s.now()+delay, do) }
 
 // At makes an event happen at a time since the start.
-func (s *Simulation) At(at time.Duration, do func() error) {
+func (s *Simulation) At(at time.Duration, do func()) {
 	s.entries++
 	heap.Push(&s.agenda, entry{at, s.entries, do})
 }
@@ -327,7 +308,7 @@ type entry struct {
 	at time.Duration
 	// number orders events of the same time.
 	number int
-	do     func() error
+	do     func()
 }
 
 // agenda is a heap of events by time.

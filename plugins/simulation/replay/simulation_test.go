@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/dynamic"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -41,7 +42,7 @@ import (
 )
 
 // The tests run each scenario in its own process, see Run. A scenario prints what the test expects.
-var scenarios = map[string]func(*world) error{
+var scenarios = map[string]func(*world){
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
 	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
@@ -62,8 +63,8 @@ func TestMain(m *testing.M) {
 	start := func() (time.Time, error) { return time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), nil }
 	Serve(&asked, start, func(Progress) (interface{}, error) {
 		w := &world{cluster: &input.Cluster{}, seed: asked.Seed}
-		err := scenarios[asked.Scenario](w)
-		return w.printed.String(), err
+		scenarios[asked.Scenario](w)
+		return w.printed.String(), nil
 	})
 }
 
@@ -112,15 +113,11 @@ func (w *world) start(nodes int) {
 			Capacity(map[v1.ResourceName]string{"cpu": "4", "memory": "16Gi", "pods": "110"}).Obj())
 	}
 	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+w.config), nil, nil)
-	if err != nil {
-		panic(err)
-	}
+	utilruntime.Must(err)
 	config := object.(*schedulerconfig.KubeSchedulerConfiguration)
 	config.TypeMeta.APIVersion = version.GroupVersion().String()
 	w.Simulation, err = New(context.Background(), Options{Config: config, Registry: w.registry, Cluster: w.cluster, Seed: w.seed, Hot: 0.8})
-	if err != nil {
-		panic(err)
-	}
+	utilruntime.Must(err)
 	w.Expect(nil, 0)
 }
 
@@ -132,9 +129,7 @@ func web(name, cores string, count int) *input.Workload {
 
 // advance simulates until a time since the start.
 func (w *world) advance(until time.Duration) {
-	if err := w.Advance(until, 0, func(time.Duration, int64) {}); err != nil {
-		panic(err)
-	}
+	utilruntime.Must(w.Advance(until, 0, func(time.Duration, int64) {}))
 }
 
 // show prints the pods at a time: their nodes, or the reasons why they wait, by number.
@@ -164,14 +159,14 @@ func (w *world) figure(name string) float64 {
 }
 
 // preempting evicts two pods of 2 cores, which have run for a minute, for one with 4.
-func preempting(w *world) error {
+func preempting(w *world) {
 	w.start(1)
 	low := web("low", "2", 2)
 	low.Pod.Spec.TerminationGracePeriodSeconds = pointer.Int64(10)
 	high := web("high", "4", 1)
 	high.Pod.Spec.Priority = pointer.Int32(1000)
-	w.At(0, func() error { return w.Create(low) })
-	w.At(time.Minute, func() error { return w.Create(high) })
+	w.At(0, func() { w.Create(low) })
+	w.At(time.Minute, func() { w.Create(high) })
 	w.advance(65 * time.Second)
 	w.show("within the grace period")
 	w.advance(2 * time.Minute)
@@ -181,23 +176,19 @@ func preempting(w *world) error {
 	}
 	// 2 pods × 2 cores × 60 s.
 	w.printf("lost: %.0f core-seconds\n", w.figure(`evicted_resource_seconds{resource="cpu"}`))
-	return nil
 }
 
 // backoff adds a node for a pod that waits.
-func backoff(w *world) error {
+func backoff(w *world) {
 	w.start(1)
-	if err := w.removeNode("node-0"); err != nil {
-		return err
-	}
-	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
-	w.At(time.Hour, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.AddNode}) })
+	w.removeNode("node-0")
+	w.At(0, func() { w.Create(web("web", "1", 1)) })
+	w.At(time.Hour, func() { w.Apply(&input.Event{Node: "node-0", Change: input.AddNode}) })
 	w.advance(2 * time.Hour)
 	w.show("at the end")
 	of := w.Outcome().Pods[0]
 	// The queue retries it each minute or half minute later, and at once when the node comes.
 	w.printf("bound after %.0f s, more than 30 attempts: %v\n", of.Bound, of.Attempts > 30)
-	return nil
 }
 
 // permitPlugin makes pods wait.
@@ -212,40 +203,38 @@ func (permitPlugin) Permit(_ context.Context, _ *framework.CycleState, pod *v1.P
 }
 
 // permit makes a pod wait for a plugin that never allows it, while its node is held.
-func permit(w *world) error {
+func permit(w *world) {
 	w.registry = frameworkruntime.Registry{"Wait": func(runtime.Object, framework.Handle) (framework.Plugin, error) { return permitPlugin{}, nil }}
 	w.config = "profiles: [{plugins: {permit: {enabled: [{name: Wait}]}}}]"
 	w.start(1)
-	w.At(0, func() error { return w.Create(web("web", "4", 1)) })
-	w.At(time.Second, func() error { return w.Create(web("other", "4", 1)) })
+	w.At(0, func() { w.Create(web("web", "4", 1)) })
+	w.At(time.Second, func() { w.Create(web("other", "4", 1)) })
 	w.advance(99 * time.Second)
 	w.show("before the timeout")
 	w.advance(110 * time.Second)
 	w.show("after it")
 	w.printf("%s\n", w.pods["default/web"].reason)
-	return nil
 }
 
 // failedNode moves the pods of a failed node after the time that they tolerate.
-func failedNode(w *world) error {
+func failedNode(w *world) {
 	w.start(1)
 	short := web("short", "1", 1)
 	short.Pod.Spec.Tolerations = []v1.Toleration{{Key: v1.TaintNodeUnreachable, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: pointer.Int64(30)}}
-	w.At(0, func() error { return w.Create(short) })
-	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
-	w.At(time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.FailNode}) })
+	w.At(0, func() { w.Create(short) })
+	w.At(0, func() { w.Create(web("web", "1", 1)) })
+	w.At(time.Minute, func() { w.Apply(&input.Event{Node: "node-0", Change: input.FailNode}) })
 	w.advance(2 * time.Minute)
 	w.show("after a minute")
-	w.At(10*time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.AddNode}) })
+	w.At(10*time.Minute, func() { w.Apply(&input.Event{Node: "node-0", Change: input.AddNode}) })
 	w.advance(9 * time.Minute)
 	w.show("after eight minutes")
 	w.advance(11 * time.Minute)
 	w.show("when it is back")
-	return nil
 }
 
 // drain moves pods one by one, as their budget allows.
-func drain(w *world) error {
+func drain(w *world) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	one := intstr.FromInt(1)
 	budget.Spec = policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
@@ -255,72 +244,66 @@ func drain(w *world) error {
 	of := web("web", "1", 2)
 	of.Pod.Labels = map[string]string{"app": "web"}
 	of.StartDelay = 20 * time.Second
-	w.At(0, func() error { return w.Create(of) })
-	w.At(time.Minute, func() error { return w.AddNode(w.cluster.Nodes[0].DeepCopy()) })
-	w.At(time.Minute, func() error {
+	w.At(0, func() { w.Create(of) })
+	w.At(time.Minute, func() { w.AddNode(w.cluster.Nodes[0].DeepCopy()) })
+	w.At(time.Minute, func() {
 		other := w.cluster.Nodes[0].DeepCopy()
 		other.Name = "node-1"
-		return w.AddNode(other)
+		w.AddNode(other)
 	})
-	w.At(time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
+	w.At(time.Minute, func() { w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
 	w.advance(70 * time.Second)
 	w.show("the first has not started elsewhere")
 	w.advance(5 * time.Minute)
 	w.show("at the end")
-	return nil
 }
 
 // removedNode removes the node of a pod, which counts as placed on it, and as placed again. Its budget is as before.
-func removedNode(w *world) error {
+func removedNode(w *world) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	w.cluster.Objects = append(w.cluster.Objects, budget)
 	w.start(4)
 	of := web("web", "100m", 1)
 	of.Pod.Labels = map[string]string{"app": "web"}
-	w.At(0, func() error { return w.Create(of) })
-	w.At(time.Minute, func() error { return w.removeNode(w.pods["default/web"].node.name) })
-	w.At(2*time.Minute, func() error { return w.removeNode("node-1") })
-	w.At(2*time.Minute, func() error { return w.removeNode("node-3") })
+	w.At(0, func() { w.Create(of) })
+	w.At(time.Minute, func() { w.removeNode(w.pods["default/web"].node.name) })
+	w.At(2*time.Minute, func() { w.removeNode("node-1") })
+	w.At(2*time.Minute, func() { w.removeNode("node-3") })
 	w.advance(3 * time.Minute)
-	now := w.tableOf(budget).get("default/web").(*policyv1.PodDisruptionBudget)
+	now := w.store.of(budget).get("default/web").(*policyv1.PodDisruptionBudget)
 	w.printf("%.0f placed, %d disruptions allowed, skew %.0f\n", w.figure("pods_placed"), now.Status.DisruptionsAllowed,
 		w.measure.current()[3])
-	return nil
 }
 
 // blockedDrain gives up a drain that a budget never allows.
-func blockedDrain(w *world) error {
+func blockedDrain(w *world) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
 	budget.Spec.Selector = &metav1.LabelSelector{}
 	w.cluster.Objects = append(w.cluster.Objects, budget)
 	w.start(1)
-	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
-	w.At(time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
-	if err := w.Advance(24*time.Hour, time.Minute, func(time.Duration, int64) {}); err != nil {
-		return err
-	}
+	w.At(0, func() { w.Create(web("web", "1", 1)) })
+	w.At(time.Minute, func() { w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
+	utilruntime.Must(w.Advance(24*time.Hour, time.Minute, func(time.Duration, int64) {}))
 	w.printf("%v %v\n", w.now().Truncate(time.Minute), w.Outcome().Notes)
-	return nil
 }
 
 // measuredNode uses half of a core by itself, and one for its pod. The nodes are reported when the pod runs.
-func measuredNode(w *world) error {
+func measuredNode(w *world) {
 	w.cluster.NodeUse = map[string]v1.ResourceList{"node-0": {"cpu": resource.MustParse("500m")}}
 	w.start(1)
 	of := web("web", "1", 1)
 	of.Duration, of.Use = time.Hour, []input.Use{{Resources: v1.ResourceList{"cpu": resource.MustParse("1")}}}
 	w.Expect([]*input.Workload{of}, 30*time.Minute)
-	w.At(0, func() error { return w.Create(of) })
+	w.At(0, func() { w.Create(of) })
 	w.advance(2 * time.Hour)
 	node := w.Outcome().Nodes[0]
 	// Half of the time 1.5 of 4 cores, and then 0.5.
 	w.printf("%d pod, %v used, %.1f %% in the mean\n", node.Pods, node.Used["cpu"], w.figure(`utilization_percent{resource="cpu"}`))
-	return nil
 }
 
 // overcommit has an ordinary pod that uses one of four cores for an hour and then three, and one that overcommits by two.
-func overcommit(w *world) error {
+func overcommit(w *world) {
 	w.config = "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResourceGroups: [overcommit.scheduler]}}]}]"
 	w.start(1)
 	ordinary, batch := web("web", "4", 1), web("batch", "0", 1)
@@ -345,8 +328,8 @@ func overcommit(w *world) error {
 		}
 		w.printf("\n")
 	}
-	w.At(0, func() error { ask(); return w.Create(ordinary) })
-	w.At(0, func() error { return w.Create(batch) })
+	w.At(0, func() { ask(); w.Create(ordinary) })
+	w.At(0, func() { w.Create(batch) })
 	for _, at := range []time.Duration{10 * time.Minute, 20 * time.Minute, 70 * time.Minute, 90 * time.Minute, 40 * time.Hour} {
 		w.advance(at)
 		ask()
@@ -356,11 +339,10 @@ func overcommit(w *world) error {
 		}
 	}
 	w.printf("no more than a horizon: %v\n", len(w.nodes["node-0"].ordinary) <= finest+2)
-	return nil
 }
 
 // check places pods again: the second would be on the other node.
-func check(w *world) error {
+func check(w *world) {
 	placed := func(name, node, cores string, second int64) *v1.Pod {
 		of := st.MakePod().Namespace("default").Name(name).UID(name).SchedulerName("default-scheduler").Node(node).Req(map[v1.ResourceName]string{"cpu": cores}).Obj()
 		of.CreationTimestamp = metav1.Unix(second, 0)
@@ -370,29 +352,27 @@ func check(w *world) error {
 	again, stay := Replaceable([]*v1.Pod{pending, placed("second", "node-0", "1", 2), placed("first", "node-0", "1", 1), placed("third", "node-1", "1", 3)})
 	w.cluster.Pods = stay
 	w.start(2)
-	got, err := w.Check(again)
+	got := w.Check(again)
 	w.printf("%d of %d the same or equal, %v\n", got.Same+got.Equal, got.Pods, got.Others)
-	return err
 }
 
 // statefulSet keeps the name of a pod that moves.
-func statefulSet(w *world) error {
+func statefulSet(w *world) {
 	w.start(2)
 	of := web("db", "1", 1)
 	of.Owner = "StatefulSet/db"
-	w.At(0, func() error { return w.Create(of) })
-	w.At(time.Minute, func() error {
-		return w.Apply(&input.Event{Node: w.pods["default/db"].node.name, Change: input.DrainNode})
+	w.At(0, func() { w.Create(of) })
+	w.At(time.Minute, func() {
+		w.Apply(&input.Event{Node: w.pods["default/db"].node.name, Change: input.DrainNode})
 	})
 	w.advance(70 * time.Second)
 	before := len(w.pods)
 	w.advance(2 * time.Minute)
 	w.printf("%d pod within the grace period, then %d, which was made again: %v\n", before, len(w.pods), w.pods["default/db"].generation == 1)
-	return nil
 }
 
 // volume provisions a volume for the node that the scheduler chose.
-func volume(w *world) error {
+func volume(w *world) {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
 	w.cluster.Objects = append(w.cluster.Objects,
 		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Provisioner: "example.org/disk", VolumeBindingMode: &mode},
@@ -404,17 +384,16 @@ func volume(w *world) error {
 	of.Pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
 		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
 	}}}
-	w.At(0, func() error { return w.Create(of) })
+	w.At(0, func() { w.Create(of) })
 	w.advance(time.Minute)
-	claim := w.tableOf(&v1.PersistentVolumeClaim{}).get("default/data").(*v1.PersistentVolumeClaim)
-	disk := w.tableOf(&v1.PersistentVolume{}).get(claim.Spec.VolumeName).(*v1.PersistentVolume)
+	claim := w.store.of(&v1.PersistentVolumeClaim{}).get("default/data").(*v1.PersistentVolumeClaim)
+	disk := w.store.of(&v1.PersistentVolume{}).get(claim.Spec.VolumeName).(*v1.PersistentVolume)
 	zone := disk.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]
 	w.printf("bound: %v, the volume %s is in the zone of the pod: %v\n", w.pods["default/db"].node != nil, disk.Name, zone == w.pods["default/db"].node.zone)
-	return nil
 }
 
 // load makes one node hot, which NodeLoad avoids once it has measured that.
-func load(w *world) error {
+func load(w *world) {
 	w.registry = frameworkruntime.Registry{nodeload.Name: nodeload.Factory(collector.New())}
 	w.config = `
 profiles:
@@ -430,16 +409,15 @@ profiles:
 	quiet := web("quiet", "100m", 10)
 	quiet.Use = []input.Use{{Resources: v1.ResourceList{}}}
 	w.Expect([]*input.Workload{busy, quiet}, 0)
-	w.At(0, func() error { return w.Create(busy) })
-	w.At(20*time.Minute, func() error { return w.Create(quiet) })
+	w.At(0, func() { w.Create(busy) })
+	w.At(20*time.Minute, func() { w.Create(quiet) })
 	w.advance(30 * time.Minute)
 	hot := w.pods["default/busy"].node
 	w.printf("pods on the hot node: %d of 11; hot for %.0f s of 1800\n", len(hot.pods), w.figure("hot_node_seconds"))
-	return nil
 }
 
 // questions asks each one, and verifies that those that change nothing do not.
-func questions(w *world) error {
+func questions(w *world) {
 	for i := 0; i < 8; i++ {
 		of := st.MakePod().Namespace("default").Name(fmt.Sprintf("web-%d", i)).UID(fmt.Sprint(i)).Node(fmt.Sprintf("node-%d", i%4)).Req(map[v1.ResourceName]string{"cpu": "1"}).Obj()
 		of.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", Controller: pointer.Bool(true)}}
@@ -448,38 +426,22 @@ func questions(w *world) error {
 	w.start(4)
 	state := func() string {
 		content, err := json.Marshal(w.nodeStates())
-		if err != nil {
-			panic(err)
-		}
+		utilruntime.Must(err)
 		return string(content) + fmt.Sprint(namesOf(w.pods), len(w.all))
 	}
 	before := state()
-	fits, err := w.Fit([]input.Workload{*web("small", "1", 1), *web("large", "3", 1)}, 100)
-	if err != nil {
-		return err
-	}
+	fits := w.Fit([]input.Workload{*web("small", "1", 1), *web("large", "3", 1)}, 100)
 	w.printf("%d small, %d large: %s\n", fits[0].Count, fits[1].Count, fits[1].Reason)
 	one, err := w.Drain([]string{"node-0"})
-	if err != nil {
-		return err
-	}
+	utilruntime.Must(err)
 	three, err := w.Drain([]string{"node-0", "node-1", "node-2"})
-	if err != nil {
-		return err
-	}
+	utilruntime.Must(err)
 	w.printf("one: %d move, %d wait; three: %d move, %d wait\n", len(one.Moved), len(one.Wait), len(three.Moved), len(three.Wait))
 	w.printf("unchanged: %v\n", before == state())
-	shrink, err := w.Shrink()
-	if err != nil {
-		return err
-	}
+	shrink := w.Shrink()
 	w.printf("%d go, %d stay\n", len(shrink.Remove), len(shrink.Keep))
-	grow, err := w.Grow(w.cluster.Nodes[0], []input.Workload{*web("more", "1", 9), *web("huge", "5", 1)}, 10)
-	if err != nil {
-		return err
-	}
+	grow := w.Grow(w.cluster.Nodes[0], []input.Workload{*web("more", "1", 9), *web("huge", "5", 1)}, 10)
 	w.printf("%d wait, %d nodes, then %d\n", grow.Before, grow.Nodes, len(grow.Wait))
-	return nil
 }
 
 // lister is a plugin of another project, with its own client.
@@ -504,7 +466,7 @@ func (l lister) PreFilter(ctx context.Context, _ *framework.CycleState, pod *v1.
 func (lister) PreFilterExtensions() framework.PreFilterExtensions { return nil }
 
 // custom has a PodGroup, which the plugin's own client reads and patches.
-func custom(w *world) error {
+func custom(w *world) {
 	w.registry = frameworkruntime.Registry{"Lister": func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		client, err := dynamic.NewForConfig(handle.KubeConfig())
 		return lister{client}, err
@@ -514,28 +476,24 @@ func custom(w *world) error {
 		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": map[string]interface{}{"namespace": "default", "name": "gang"},
 	}}}
 	w.start(1)
-	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
+	w.At(0, func() { w.Create(web("web", "1", 1)) })
 	w.advance(time.Second)
 	w.printf("%s\n", w.pods["default/web"].reason)
-	return nil
 }
 
 // mixed is a busy hour: pods of several sizes and priorities, which end, do not fit, and evict others.
-func mixed(w *world) error {
+func mixed(w *world) {
 	w.start(20)
 	for i := 0; i < 60; i++ {
 		of := web(fmt.Sprintf("web-%d", i), []string{"100m", "1", "3"}[i%3], 1+i%7)
 		of.Duration = time.Duration(1+i%11) * time.Minute
 		of.Pod.Spec.Priority = pointer.Int32(int32(i % 5))
-		w.At(time.Duration(i)*time.Minute/4, func() error { return w.Create(of) })
+		w.At(time.Duration(i)*time.Minute/4, func() { w.Create(of) })
 	}
 	w.advance(time.Hour)
 	content, err := json.Marshal(w.Outcome())
-	if err != nil {
-		return err
-	}
+	utilruntime.Must(err)
 	w.printf("%s", content)
-	return nil
 }
 
 func TestScenarios(t *testing.T) {

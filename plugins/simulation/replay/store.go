@@ -3,7 +3,6 @@
 package replay
 
 import (
-	"fmt"
 	"reflect"
 	"sort"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
@@ -114,42 +114,27 @@ func (s *store) ofResource(resource schema.GroupVersionResource) *table {
 	return s.byResource[resource]
 }
 
-// of returns the table of an object.
-func (s *store) of(object runtime.Object) (*table, error) {
+// of returns the table of an object, which is of a type of client-go, or unstructured.
+func (s *store) of(object runtime.Object) *table {
 	if t := s.byType[reflect.TypeOf(object)]; t != nil {
-		return t, nil
+		return t
 	}
-	custom, ok := object.(*unstructured.Unstructured)
-	if !ok {
-		return nil, fmt.Errorf("objects of the type %T cannot be simulated", object)
-	}
-	kind := custom.GroupVersionKind()
+	kind := object.(*unstructured.Unstructured).GroupVersionKind()
 	plural, _ := meta.UnsafeGuessKindToResource(kind)
 	if t := s.ofResource(plural); t != nil {
-		return t, nil
+		return t
 	}
-	return s.addTable(kind), nil
+	return s.addTable(kind)
 }
 
-// put creates or replaces an object. The caller no longer changes it.
-func (s *store) put(object runtime.Object) error {
-	t, err := s.of(object)
-	if err != nil {
-		return err
-	}
-	accessor, err := meta.Accessor(object)
-	if err != nil {
-		return err
-	}
-	accessor.SetResourceVersion(strconv.FormatInt(atomic.AddInt64(&s.version, 1), 10))
+// put creates or replaces an object. The caller no longer changes it. An index fails only for an object without metadata.
+func (s *store) put(object runtime.Object) {
+	t := s.of(object)
+	object.(metav1.Object).SetResourceVersion(strconv.FormatInt(atomic.AddInt64(&s.version, 1), 10))
 	old, replaced, err := t.indexer.Get(object)
-	if err != nil {
-		return err
-	}
+	utilruntime.Must(err)
 	// Update indexes the object at once; its listers are read by event handlers.
-	if err := t.indexer.Update(object); err != nil {
-		return err
-	}
+	utilruntime.Must(t.indexer.Update(object))
 	event := watch.Event{Type: watch.Added, Object: object}
 	if replaced {
 		event.Type = watch.Modified
@@ -162,27 +147,21 @@ func (s *store) put(object runtime.Object) error {
 		}
 	}
 	t.send(event)
-	return nil
 }
 
 // remove deletes an object, if it exists, and tells the event handlers.
-func (s *store) remove(object runtime.Object) error {
-	t, err := s.of(object)
-	if err != nil {
-		return err
-	}
+func (s *store) remove(object runtime.Object) {
+	t := s.of(object)
 	known, found, err := t.indexer.Get(object)
-	if err != nil || !found {
-		return err
+	utilruntime.Must(err)
+	if !found {
+		return
 	}
-	if err := t.indexer.Delete(known); err != nil {
-		return err
-	}
+	utilruntime.Must(t.indexer.Delete(known))
 	for _, handler := range t.handlers {
 		handler.OnDelete(known)
 	}
 	t.send(watch.Event{Type: watch.Deleted, Object: known.(runtime.Object)})
-	return nil
 }
 
 // watchBuffer is the number of events that a watch holds. Its reader gets them before the clock moves on.

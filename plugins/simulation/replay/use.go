@@ -80,9 +80,8 @@ func (m *measurements) measureUse(now time.Duration) {
 		if hot {
 			m.hot++
 		}
-		n.history = append(n.history, measured{now, append([]float64(nil), n.used...)})
-		for len(n.history) > 2 && n.history[1].at < now-longestWindow {
-			n.history = n.history[1:]
+		for i := 0; i < len(n.history) && i < len(n.used); i++ {
+			n.history[i] = n.history[i].add(now, n.used[i], 0, longestWindow)
 		}
 	}
 	m.usable.last = now
@@ -92,32 +91,16 @@ func (m *measurements) measureUse(now time.Duration) {
 // longestWindow limits the windows of measurements.
 const longestWindow = 15 * time.Minute
 
-// measured is the use of a node from a time on.
-type measured struct {
-	at   time.Duration
-	used []float64
-}
-
-// mean returns the mean use of a resource over a window that ends now.
-func (n *node) mean(resource int, now, window time.Duration) float64 {
-	sum, until, from := 0.0, now, now-window
-	for i := len(n.history) - 1; i >= 0; i-- {
-		begin := n.history[i].at
-		if begin < from {
-			begin = from
-		}
-		sum += n.history[i].used[resource] * (until - begin).Seconds()
-		if until = begin; n.history[i].at <= from {
-			break
-		}
+// mean returns the mean over a window that ends now, as far as it is known.
+func (h history) mean(now, window time.Duration) float64 {
+	from := now - window
+	if from < h[0].at {
+		from = h[0].at
 	}
-	if covered := now - until; covered > 0 {
-		return sum / covered.Seconds()
+	if from == now {
+		return h[0].value
 	}
-	if len(n.history) > 0 {
-		return n.history[len(n.history)-1].used[resource]
-	}
-	return 0
+	return (h.integral(now) - h.integral(from)) / (now - from).Seconds()
 }
 
 // windowOf matches the window of an expression.
@@ -138,7 +121,7 @@ func windowIn(query source.Query, longest time.Duration) time.Duration {
 func (a *api) Ask(_ context.Context, queries []source.Query) (source.Result, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	return a.measured(queries), nil
+	return a.simulation.answerLoad(queries), nil
 }
 
 // publish makes what its caller wrote visible to Ask, for Go's memory model: a timer alone does not.
@@ -175,11 +158,11 @@ func (s *Simulation) answerLoad(queries []source.Query) source.Result {
 		window := windowIn(query, longestWindow)
 		for _, name := range namesOf(s.nodes) {
 			n := s.nodes[name]
-			if n.down || len(n.history) == 0 || n.capacity[resource] == 0 {
+			if n.down || len(n.history[resource]) == 0 || n.capacity[resource] == 0 {
 				continue
 			}
 			result.Rows = append(result.Rows,
-				source.Row{Query: number, Kind: source.Value, Label: name, Value: n.mean(resource, s.now(), window) / n.capacity[resource]},
+				source.Row{Query: number, Kind: source.Value, Label: name, Value: n.history[resource].mean(s.now(), window) / n.capacity[resource]},
 				source.Row{Query: number, Kind: source.Timestamp, Label: name, Value: seconds})
 		}
 	}

@@ -13,26 +13,26 @@ import (
 
 // bindVolume does what the controllers of volumes do after the scheduler's changes: it completes the binding of a volume
 // to its claim, and provisions a volume for a claim whose node the scheduler selected.
-func (s *Simulation) bindVolume(changed runtime.Object) error {
+func (s *Simulation) bindVolume(changed runtime.Object) {
 	switch object := changed.(type) {
 	case *v1.PersistentVolume:
 		ref := object.Spec.ClaimRef
 		if ref == nil {
-			return nil
+			return
 		}
-		claim, ok := s.tableOf(&v1.PersistentVolumeClaim{}).get(ref.Namespace + "/" + ref.Name).(*v1.PersistentVolumeClaim)
+		claim, ok := s.store.of(&v1.PersistentVolumeClaim{}).get(ref.Namespace + "/" + ref.Name).(*v1.PersistentVolumeClaim)
 		if !ok || claim.Spec.VolumeName != "" {
-			return nil
+			return
 		}
-		return s.bindClaim(claim.DeepCopy(), object.DeepCopy())
+		s.bindClaim(claim.DeepCopy(), object.DeepCopy())
 	case *v1.PersistentVolumeClaim:
 		node := object.Annotations[pvutil.AnnSelectedNode]
 		if node == "" || object.Spec.VolumeName != "" || object.Spec.StorageClassName == nil {
-			return nil
+			return
 		}
-		class, ok := s.tableOf(&storagev1.StorageClass{}).get(*object.Spec.StorageClassName).(*storagev1.StorageClass)
+		class, ok := s.store.of(&storagev1.StorageClass{}).get(*object.Spec.StorageClassName).(*storagev1.StorageClass)
 		if !ok || class.Provisioner == "kubernetes.io/no-provisioner" {
-			return nil
+			return
 		}
 		volume := &v1.PersistentVolume{}
 		volume.Name = fmt.Sprintf("provisioned-%s-%s", object.Namespace, object.Name)
@@ -52,21 +52,18 @@ func (s *Simulation) bindVolume(changed runtime.Object) error {
 				}},
 			}}}}
 		}
-		return s.bindClaim(object.DeepCopy(), volume)
+		s.bindClaim(object.DeepCopy(), volume)
 	}
-	return nil
 }
 
 // bindClaim binds a claim and a volume to each other.
-func (s *Simulation) bindClaim(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) error {
+func (s *Simulation) bindClaim(claim *v1.PersistentVolumeClaim, volume *v1.PersistentVolume) {
 	volume.Status.Phase = v1.VolumeBound
-	if err := s.store.put(volume); err != nil {
-		return err
-	}
+	s.store.put(volume)
 	claim.Spec.VolumeName, claim.Status.Phase = volume.Name, v1.ClaimBound
 	if claim.Annotations == nil {
 		claim.Annotations = map[string]string{}
 	}
 	claim.Annotations[pvutil.AnnBindCompleted] = "yes"
-	return s.store.put(claim)
+	s.store.put(claim)
 }

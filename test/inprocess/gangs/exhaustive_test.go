@@ -197,9 +197,7 @@ func (p puzzle) set(w *world, seed int) error {
 		list := m.has.list()
 		list[v1.ResourcePods] = resource.MustParse("110")
 		node.Status.Capacity, node.Status.Allocatable = list, list
-		if err := w.add(node.Obj()); err != nil {
-			return err
-		}
+		w.add(node.Obj())
 	}
 	create := func(name, group string, s shape, priority int32, selector map[string]string) {
 		pod := newPod(name, group, 0, priority)

@@ -180,20 +180,17 @@ func newNode(name string, cores int) *st.NodeWrapper {
 }
 
 // add adds a node.
-func (w *world) add(node *v1.Node) error {
+func (w *world) add(node *v1.Node) {
 	w.names = append(w.names, node.Name)
-	return w.AddNode(node)
+	w.AddNode(node)
 }
 
 // create creates pods at the same time.
 func (w *world) create(pods ...*input.Workload) {
-	w.At(w.passed, func() error {
+	w.At(w.passed, func() {
 		for _, pod := range pods {
-			if err := w.Create(pod); err != nil {
-				return err
-			}
+			w.Create(pod)
 		}
-		return nil
 	})
 }
 
@@ -218,10 +215,10 @@ func (w *world) placed() map[string]*v1.Pod {
 func (w *world) clear() error {
 	at := w.passed
 	for _, pod := range w.SchedulingQueue.PendingPods() {
-		w.At(at, func() error { return w.Apply(&input.Event{Delete: pod.Namespace + "/" + pod.Name}) })
+		w.At(at, func() { w.Apply(&input.Event{Delete: pod.Namespace + "/" + pod.Name}) })
 	}
 	for _, name := range w.names {
-		w.At(at, func() error { return w.Apply(&input.Event{Node: name, Change: input.RemoveNode}) })
+		w.At(at, func() { w.Apply(&input.Event{Node: name, Change: input.RemoveNode}) })
 	}
 	w.names = nil
 	if err := w.advance(2 * time.Second); err != nil {

@@ -47,11 +47,11 @@ func badInput(_ order, r *report) error {
 	w, err := newWorld([]*unstructured.Unstructured{
 		newGroup("above", 5, nil), newGroup("negative", -3, nil), newGroup("namespaces", 4, nil), newGroup("profiles", 4, nil),
 	})
-	for i := 0; i < 10 && err == nil; i++ {
-		err = w.add(newNode(fmt.Sprintf("node-%d", i), 4).Obj())
-	}
 	if err != nil {
 		return err
+	}
+	for i := 0; i < 10; i++ {
+		w.add(newNode(fmt.Sprintf("node-%d", i), 4).Obj())
 	}
 	w.Expect(nil, 0)
 	same := func(int, *input.Workload) {}
@@ -104,11 +104,11 @@ func TestGangsThatCannotBeScheduledHaveAReason(t *testing.T) {
 // tooMany creates a gang of o.Count pods, for which there is no room, and pods without a gang before and after it.
 func tooMany(o order, r *report) error {
 	w, err := newWorld([]*unstructured.Unstructured{newGroup("many", o.Count, nil)})
-	for i := 0; i < 10 && err == nil; i++ {
-		err = w.add(newNode(fmt.Sprintf("node-%d", i), 4).Obj())
-	}
 	if err != nil {
 		return err
+	}
+	for i := 0; i < 10; i++ {
+		w.add(newNode(fmt.Sprintf("node-%d", i), 4).Obj())
 	}
 	w.Expect(nil, 0)
 	w.create(newPod("alone-before", "", 1, low))

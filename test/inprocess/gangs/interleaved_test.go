@@ -48,9 +48,7 @@ func interleaved(o order, r *report) error {
 
 func (w *world) interleave(seed int, size map[string]int, random *rand.Rand, r *report) error {
 	for i := range room / 2 {
-		if err := w.add(newNode(fmt.Sprintf("node-%d-%d", seed, i), 2).Obj()); err != nil {
-			return err
-		}
+		w.add(newNode(fmt.Sprintf("node-%d-%d", seed, i), 2).Obj())
 	}
 	others := 0
 	if seed%3 == 0 {
@@ -90,7 +88,7 @@ func (w *world) interleave(seed int, size map[string]int, random *rand.Rand, r *
 	// The other gang runs as soon as this one ends.
 	for name := range w.placed() {
 		if !strings.HasPrefix(name, "other") {
-			w.At(w.passed, func() error { return w.Apply(&input.Event{Delete: "default/" + name}) })
+			w.At(w.passed, func() { w.Apply(&input.Event{Delete: "default/" + name}) })
 		}
 	}
 	if err := w.advance(patience); err != nil {

@@ -55,11 +55,9 @@ var situations = []struct {
 		return "", err
 	}},
 	{"a member that is deleted during the attempt does not count", true, func(w *world) (string, error) {
-		if err := w.add(newNode("node-0", 40).Obj()); err != nil {
-			return "", err
-		}
+		w.add(newNode("node-0", 40).Obj())
 		w.create(newPod("g-0", "g", 4, normal), newPod("g-1", "g", 4, normal))
-		w.At(w.passed+150*time.Millisecond, func() error { return w.Apply(&input.Event{Delete: "default/g-0"}) })
+		w.At(w.passed+150*time.Millisecond, func() { w.Apply(&input.Event{Delete: "default/g-0"}) })
 		err := w.advance(10 * time.Second)
 		if w.placed()["g-1"] != nil {
 			return "the other member is bound alone", err
@@ -71,9 +69,7 @@ var situations = []struct {
 // prepare adds nodes with a pod of low priority each that takes so many seconds to end.
 func (w *world) prepare(nodes int, seconds ...int64) error {
 	for i := range nodes {
-		if err := w.add(newNode(fmt.Sprint("node-", i), 4).Obj()); err != nil {
-			return err
-		}
+		w.add(newNode(fmt.Sprint("node-", i), 4).Obj())
 		victim := newPod(fmt.Sprint("victim-", i), "", 4, low)
 		victim.Pod.Spec.TerminationGracePeriodSeconds = &seconds[i]
 		w.create(victim)
@@ -86,7 +82,7 @@ func (w *world) prepare(nodes int, seconds ...int64) error {
 func (w *world) manyMembers(members int, seconds ...int64) (string, error) {
 	err := w.prepare(2, seconds...)
 	for i := 0; err == nil && i < 3; i++ {
-		err = w.add(newNode(fmt.Sprint("other-node-", i), 4).Obj())
+		w.add(newNode(fmt.Sprint("other-node-", i), 4).Obj())
 		other := newPod(fmt.Sprint("other-", i), "", 4, low+10)
 		*other.Pod.Spec.TerminationGracePeriodSeconds = 0
 		w.create(other)
@@ -115,7 +111,7 @@ func (w *world) manyMembers(members int, seconds ...int64) (string, error) {
 }
 
 func (w *world) remove(name string) {
-	w.At(w.passed, func() error { return w.Apply(&input.Event{Delete: "default/" + name}) })
+	w.At(w.passed, func() { w.Apply(&input.Event{Delete: "default/" + name}) })
 }
 
 // unlessEvicted returns which other pods were evicted.

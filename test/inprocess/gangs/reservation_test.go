@@ -25,9 +25,7 @@ func reserving(o order, r *report) error {
 		return err
 	}
 	for i := range 4 {
-		if err := w.add(newNode(fmt.Sprint("node-", i), 2).Obj()); err != nil {
-			return err
-		}
+		w.add(newNode(fmt.Sprint("node-", i), 2).Obj())
 	}
 	made := 0
 	step := func() error {
@@ -63,9 +61,7 @@ func quiet(_ order, r *report) error {
 		return err
 	}
 	for i := range 2 {
-		if err := w.add(newNode(fmt.Sprint("node-", i), 2).Obj()); err != nil {
-			return err
-		}
+		w.add(newNode(fmt.Sprint("node-", i), 2).Obj())
 	}
 	w.create(newPod("stays", "", 2, high))
 	if err := w.advance(time.Second); err != nil {

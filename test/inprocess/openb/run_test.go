@@ -63,7 +63,7 @@ func (r run) do() (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return fill(s, arrivals(list, sharing.all, r.Seed), sharing)
+	return fill(s, arrivals(list, sharing.all, r.Seed), sharing), nil
 }
 
 // arrivals returns the pods of the list in random order, followed by pods that are drawn from it.
@@ -86,23 +86,19 @@ func arrivals(list []*corev1.Pod, all int64, seed uint64) (pods []*input.Workloa
 
 // fill creates the pods, one after the other. They never end, and are tried once. As published, the result is the mean of
 // what rounds to the percentage that arrives in all.
-func fill(s *replay.Simulation, pods []*input.Workload, of *sharing) (allocated float64, err error) {
+func fill(s *replay.Simulation, pods []*input.Workload, of *sharing) (allocated float64) {
 	s.Expect(pods, 0)
 	arrived, count := int64(0), 0.0
 	for _, pod := range pods {
-		if err := s.Create(pod); err != nil {
-			return 0, err
-		}
-		if err := s.Settle(); err != nil {
-			return 0, err
-		}
+		s.Create(pod)
+		s.Settle()
 		arrived += requestOf(pod.Pod).gpu()
 		if math.Round(100*float64(arrived)/float64(of.all)) == arriving {
 			count++
 			allocated += (of.allocated() - allocated) / count
 		}
 	}
-	return allocated, nil
+	return allocated
 }
 
 // allocated returns the percentage of all GPUs that are used, which knows parts of GPUs.

@@ -100,22 +100,19 @@ func (r run) do() (o outcome, err error) {
 	var workloads []*input.Workload
 	for _, event := range pods {
 		workloads = append(workloads, event.Pods)
-		s.At(event.At, func() error { return s.Apply(&event) })
+		s.At(event.At, func() { s.Apply(&event) })
 	}
 	s.Expect(workloads, r.Length)
 	created := 0
 	for at := time.Second; at < r.Length; at += time.Minute {
-		s.At(at, func() error {
+		s.At(at, func() {
 			for n := int(s.Current()["pods_pending"]); n < waiting; n++ {
-				if err := s.Create(backlog(created)); err != nil {
-					return err
-				}
+				s.Create(backlog(created))
 				created++
 			}
-			return nil
 		})
 	}
-	s.At(r.Length, func() error { return nil })
+	s.At(r.Length, func() {})
 	if err := s.Advance(r.Length, 0, func(time.Duration, int64) {}); err != nil {
 		return o, err
 	}

@@ -100,10 +100,10 @@ func (o order) simulate() (result.Run, error) {
 	var workloads []*input.Workload
 	for _, event := range made.pods {
 		workloads = append(workloads, event.Pods)
-		s.At(event.At, func() error { return s.Apply(&event) })
+		s.At(event.At, func() { s.Apply(&event) })
 	}
 	s.Expect(workloads, made.length)
-	s.At(made.length, func() error { return nil }) // The run is that long.
+	s.At(made.length, func() {}) // The run is that long.
 	err = s.Advance(made.length, made.length, func(time.Duration, int64) {})
 	return s.Outcome(), err
 }

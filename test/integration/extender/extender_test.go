@@ -191,24 +191,6 @@ func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 		c.startExtender(t, plugins)
 		c.expectSSD(t, c.createPods(t, 6)...)
 	})
-	t.Run("the plugin's filter names its reason", func(t *testing.T) {
-		c.startScheduler(t)
-		c.startExtender(t, plugins)
-		pod := c.createPods(t, 1, onlyOnBare)[0]
-		c.AwaitPending(t, pod.Namespace, pod.Name, `1 node(s) didn't have the label "disktype"`)
-	})
-}
-
-// onlyOnBare makes a pod require the node without labels, in the pod
-// itself: the scheduler may see a change of the other nodes after the pod.
-func onlyOnBare(pod *corev1.Pod) {
-	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
-			MatchFields: []corev1.NodeSelectorRequirement{
-				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"bare"}},
-			},
-		}}},
-	}}
 }
 
 // TestTwoExtenders checks that nodes must pass both, and that only the one that is not ignorable stops scheduling when it

@@ -91,20 +91,11 @@ func (r *receiver) attempts(pod string) int {
 	return count
 }
 
-type stand struct {
-	*cluster.Cluster
-	receiver  *receiver
-	address   string
-	scheduler *localcluster.Scheduler
-}
-
-// newStand starts a scheduler that sends its spans to the stand's address, where no receiver is yet.
-func newStand(t *testing.T) *stand {
+// startScheduler starts a scheduler that sends its spans to an address.
+func startScheduler(t *testing.T, c *cluster.Cluster, address string) *localcluster.Scheduler {
 	t.Helper()
-	s := &stand{Cluster: shared.Get(t), receiver: &receiver{}, address: cluster.FreeAddress(t, "127.0.0.1")}
-	s.AddNodes(t, 3)
 	tracing := cluster.Read(t, example)
-	for said, own := range map[string]string{exampleEndpoint: s.address, onePct: "samplingRatePerMillion: 1000000\n"} {
+	for said, own := range map[string]string{exampleEndpoint: address, onePct: "samplingRatePerMillion: 1000000\n"} {
 		if strings.Count(tracing, said) != 1 {
 			t.Fatalf("%s does not have %q once; next: change this test with it", example, said)
 		}
@@ -113,58 +104,52 @@ func newStand(t *testing.T) *stand {
 	folder := t.TempDir()
 	cluster.Write(t, filepath.Join(folder, "tracing.yaml"), tracing)
 	cluster.Write(t, filepath.Join(folder, "config.yaml"), config)
-	s.scheduler = s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), filepath.Join(folder, "config.yaml"),
+	return c.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), filepath.Join(folder, "config.yaml"),
 		localcluster.SchedulerOptions{LeaderElection: true, Flags: []string{"--tracing-config-file=" + filepath.Join(folder, "tracing.yaml")}})
-	return s
 }
 
-// TestSpans checks that spans come to a collector, also those of the last batch. What is in them is tested in package
-// traces, and in TestTraces of the patch 0720.
+// TestSpans binds pods before a collector is there, and checks that later spans come to it, also those of the last batch.
+// What is in them is tested in package traces, and in TestTraces of the patch 0720.
 func TestSpans(t *testing.T) {
-	s := newStand(t)
-	s.receiver.listen(t, s.address)
-	s.AwaitBound(t, s.CreatePod(t, localcluster.NewPod("bound", "")))
-	s.Await(t, "a span of an attempt", func() error {
-		return cluster.Unless(s.receiver.attempts("bound") > 0, "there is none")
+	c, collector, address := shared.Get(t), &receiver{}, cluster.FreeAddress(t, "127.0.0.1")
+	c.AddNodes(t, 3)
+	scheduler := startScheduler(t, c, address)
+	logged := func(what string) {
+		t.Helper()
+		c.Await(t, "a word in the log", func() error {
+			return cluster.Unless(strings.Contains(cluster.Read(t, scheduler.LogFile()), what), "there is no %q", what)
+		})
+	}
+	bind := func(name string) {
+		t.Helper()
+		c.AwaitBound(t, c.CreatePod(t, localcluster.NewPod(name, "")))
+	}
+	for i := range 20 {
+		bind(fmt.Sprintf("without-%d", i))
+	}
+	logged("Spans are lost")
+	collector.listen(t, address)
+	count := 0
+	c.Await(t, "spans, once it is there", func() error {
+		bind(fmt.Sprintf("with-%d", count))
+		count++
+		return cluster.Unless(collector.attempts("") > 0, "nothing came")
 	})
+	logged("The collector accepts spans again")
 
 	// The batch of this one is neither full nor due yet.
-	last := s.CreatePod(t, localcluster.NewPod("last", ""))
-	s.AwaitBound(t, last)
-	s.Await(t, "the end of its attempt", func() error {
-		content, err := s.Get(t.Context(), s.scheduler.URL()+"/scheduling/pods/default/last")
+	bind("last")
+	c.Await(t, "the end of its attempt", func() error {
+		content, err := c.Get(t.Context(), scheduler.URL()+"/scheduling/pods/default/last")
 		return cluster.Unless(err == nil && strings.Contains(string(content), `"result":"Bound"`), "%v: %s", err, content)
 	})
-	if err := s.scheduler.Stop(); err != nil {
+	if err := scheduler.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.receiver.attempts("last"); got != 1 {
+	if got := collector.attempts("last"); got != 1 {
 		t.Errorf("%d attempts of the last pod came before the scheduler ended, want 1", got)
 	}
-
-	if services := slices.Compact(s.receiver.services); !slices.Equal(services, []string{"kube-scheduler"}) {
+	if services := slices.Compact(collector.services); !slices.Equal(services, []string{"kube-scheduler"}) {
 		t.Errorf("spans are of %v", services)
 	}
-}
-
-// TestCollectorThatComesLater checks that pods are bound without a collector.
-func TestCollectorThatComesLater(t *testing.T) {
-	s := newStand(t)
-	for i := range 20 {
-		s.AwaitBound(t, s.CreatePod(t, localcluster.NewPod(fmt.Sprintf("without-%d", i), "")))
-	}
-	s.Await(t, "a word about it in the log", func() error {
-		return cluster.Unless(strings.Contains(cluster.Read(t, s.scheduler.LogFile()), "Spans are lost"), "there is none")
-	})
-	s.receiver.listen(t, s.address)
-	count := 0
-	s.Await(t, "spans, once it is there", func() error {
-		pod := s.CreatePod(t, localcluster.NewPod(fmt.Sprintf("with-%d", count), ""))
-		count++
-		s.AwaitBound(t, pod)
-		return cluster.Unless(s.receiver.attempts("") > 0, "nothing came")
-	})
-	s.Await(t, "a word about that in the log", func() error {
-		return cluster.Unless(strings.Contains(cluster.Read(t, s.scheduler.LogFile()), "The collector accepts spans again"), "there is none")
-	})
 }

@@ -74,9 +74,9 @@ func validateShare(path *field.Path, rule *config.NodeFilterRule) field.ErrorLis
 	case rule.WhenUnsatisfiable == "":
 	case !isShare:
 		errs = append(errs, field.Forbidden(path.Child("whenUnsatisfiable"), "only rules with the action Share have it"))
-	case rule.WhenUnsatisfiable != v1.DoNotSchedule && rule.WhenUnsatisfiable != v1.ScheduleAnyway:
-		errs = append(errs, field.NotSupported(path.Child("whenUnsatisfiable"), rule.WhenUnsatisfiable,
-			[]string{string(v1.DoNotSchedule), string(v1.ScheduleAnyway)}))
+	default:
+		errs = append(errs, validateOneOf(path.Child("whenUnsatisfiable"), string(rule.WhenUnsatisfiable),
+			string(v1.DoNotSchedule), string(v1.ScheduleAnyway))...)
 	}
 	switch {
 	case !isShare:

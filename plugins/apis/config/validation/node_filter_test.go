@@ -6,169 +6,103 @@ import (
 	"reflect"
 	"testing"
 
-	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/utils/pointer"
 )
 
-func TestValidateActionsOfNodeFilter(t *testing.T) {
-	nodes := []string{"*"}
-	const restricted = "node-restriction.kubernetes.io/certified"
-	labelled := func(keys ...string) *metav1.LabelSelector {
-		selector := &metav1.LabelSelector{MatchLabels: map[string]string{}}
-		for _, key := range keys {
-			selector.MatchLabels[key] = "true"
-		}
-		return selector
-	}
-	with := func(expressions ...metav1.LabelSelectorRequirement) *metav1.LabelSelector {
-		return &metav1.LabelSelector{MatchExpressions: expressions}
-	}
-	tests := []struct {
-		name string
-		rule config.NodeFilterRule
-		want []string
-	}{
-		{name: "the least weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: 1}},
-		{name: "the most weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: 100}},
-		{
-			name: "no weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes},
-			want: []string{"args.rules[0].weight: Required value: 1 to 100"},
-		},
-		{
-			name: "too much weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: 101},
-			want: []string{"args.rules[0].weight: Invalid value: 101: must be between 1 and 100, inclusive"},
-		},
-		{
-			name: "less than no weight", rule: config.NodeFilterRule{Action: config.FilterPrefer, NodeNames: nodes, Weight: -1},
-			want: []string{"args.rules[0].weight: Invalid value: -1"},
-		},
-		{
-			name: "what others have", rule: config.NodeFilterRule{
-				Action: config.FilterDeny, NodeNames: nodes, Weight: 1, MinPercent: pointer.Int32(0), MaxPercent: pointer.Int32(1),
-				WhenUnsatisfiable: v1.DoNotSchedule,
-			},
-			want: []string{
-				"args.rules[0].weight: Forbidden: only rules with the action Prefer", "args.rules[0].minPercent: Forbidden: only rules with the action Share",
-				"args.rules[0].maxPercent: Forbidden", "args.rules[0].whenUnsatisfiable: Forbidden: only rules with the action Share",
-			},
-		},
-		{name: "at most nothing", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(0)}},
-		{name: "at least all", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(100)}},
-		{
-			name: "exactly half", rule: config.NodeFilterRule{
-				Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(50), MaxPercent: pointer.Int32(50),
-			},
-		},
-		{
-			name: "a share that rejects nodes",
-			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: v1.DoNotSchedule},
-		},
-		{
-			name: "a share that pulls",
-			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: v1.ScheduleAnyway},
-		},
-		{
-			name: "a share with another effect",
-			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: "Never"},
-			want: []string{`args.rules[0].whenUnsatisfiable: Unsupported value: "Never": supported values: "DoNotSchedule", "ScheduleAnyway"`},
-		},
-		{
-			name: "no bound, and a weight", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, Weight: 5},
-			want: []string{"args.rules[0].weight: Forbidden", "args.rules[0]: Required value: at least one of minPercent and maxPercent"},
-		},
-		{
-			name: "no percentages", rule: config.NodeFilterRule{
-				Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(-1), MaxPercent: pointer.Int32(101),
-			},
-			want: []string{
-				"args.rules[0].minPercent: Invalid value: -1: must be between 0 and 100, inclusive",
-				"args.rules[0].maxPercent: Invalid value: 101: must be between 0 and 100, inclusive",
-			},
-		},
-		{
-			name: "bounds the wrong way round", rule: config.NodeFilterRule{
-				Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(70), MaxPercent: pointer.Int32(30),
-			},
-			want: []string{"args.rules[0].minPercent: Invalid value: 70: must be at most maxPercent, which is 30"},
-		},
-		{
-			name: "restricted labels", rule: config.NodeFilterRule{
-				Action: config.FilterAllow, RestrictedLabels: true,
-				NodeSelector: labelled(restricted, "eu.node-restriction.kubernetes.io/certified"), Namespaces: []string{"personal-*"},
-			},
-		},
-		{
-			name: "a restricted label that must not be there", rule: config.NodeFilterRule{
-				Action: config.FilterDeny, RestrictedLabels: true,
-				NodeSelector: with(metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpDoesNotExist}),
-			},
-		},
-		{
-			name: "an Allow for nodes without a restricted label, which all new nodes are", rule: config.NodeFilterRule{
-				Action: config.FilterAllow, RestrictedLabels: true, NodeSelector: with(
-					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpIn, Values: []string{"true"}},
-					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpDoesNotExist},
-					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpExists},
-					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}},
-				),
-			},
-			want: []string{
-				`args.rules[0].nodeSelector.matchExpressions[1].operator: Invalid value: "DoesNotExist": must be In or Exists`,
-				`args.rules[0].nodeSelector.matchExpressions[3].operator: Invalid value: "NotIn": must be In or Exists`,
-			},
-		},
-		{
-			name: "an Allow for nodes without a label, which need not be restricted", rule: config.NodeFilterRule{
-				Action: config.FilterAllow, NodeSelector: with(metav1.LabelSelectorRequirement{Key: "spot", Operator: metav1.LabelSelectorOpDoesNotExist}),
-			},
-		},
-		{
-			name: "labels that kubelets set, and a name", rule: config.NodeFilterRule{
-				Action: config.FilterAllow, RestrictedLabels: true, NodeNames: nodes,
-				NodeSelector: &metav1.LabelSelector{
-					MatchLabels: map[string]string{"zone": "a", "certified": "true", restricted: "true"},
-					MatchExpressions: []metav1.LabelSelectorRequirement{
-						{Key: restricted, Operator: metav1.LabelSelectorOpExists},
-						{Key: "topology.kubernetes.io/zone", Operator: metav1.LabelSelectorOpExists},
-						{Key: "xnode-restriction.kubernetes.io/certified", Operator: metav1.LabelSelectorOpExists},
-					},
-				},
-			},
-			want: []string{
-				"args.rules[0].nodeNames: Forbidden: not with restrictedLabels",
-				`args.rules[0].nodeSelector.matchLabels: Invalid value: "certified": must begin with node-restriction.kubernetes.io/`,
-				`args.rules[0].nodeSelector.matchLabels: Invalid value: "zone"`,
-				`args.rules[0].nodeSelector.matchExpressions[1].key: Invalid value: "topology.kubernetes.io/zone"`,
-				`args.rules[0].nodeSelector.matchExpressions[2].key: Invalid value: "xnode-restriction.kubernetes.io/certified"`,
-			},
-		},
-		{
-			name: "no labels, which are to be restricted", rule: config.NodeFilterRule{
-				Action: config.FilterDeny, RestrictedLabels: true, NodeSelector: &metav1.LabelSelector{},
-			},
-			want: []string{"args.rules[0].nodeSelector: Required value: at least one label"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			tt.rule.Name = "rule"
-			args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{tt.rule}}
-			expectErrors(t, validate(t, "NodeFilter", args), tt.want)
-		})
-	}
-}
-
-func TestOnlyRulesOfNodeFilterPreferAndShare(t *testing.T) {
-	for _, action := range []config.FilterAction{config.FilterPrefer, config.FilterShare} {
-		want := `: Unsupported value: "` + string(action) + `": supported values: "Allow", "Deny"`
-		expectErrors(t, validate(t, "NodeFilter", &config.NodeFilterArgs{Rules: []config.NodeFilterRule{nodeRule("a")}, DefaultAction: action}),
-			[]string{"args.defaultAction" + want})
-		expectErrors(t, validate(t, "PodFilter", &config.PodFilterArgs{
-			Rules: []config.PodFilterRule{{Name: "a", Action: action, PodNames: []string{"a"}}}, DefaultAction: action,
-		}), []string{"args.rules[0].action" + want, "args.defaultAction" + want})
-	}
+var nodeFilterTests = []argsTest{
+	{"the most weight", `rules: [{name: rule, action: Prefer, nodeNames: ["*"], weight: 100}]`, nil},
+	{"no weight", `rules: [{name: rule, action: Prefer, nodeNames: ["*"]}]`,
+		[]string{"args.rules[0].weight: Required value: 1 to 100"}},
+	{"too much weight", `rules: [{name: rule, action: Prefer, nodeNames: ["*"], weight: 101}]`,
+		[]string{"args.rules[0].weight: Invalid value: 101: must be between 1 and 100, inclusive"}},
+	{"what others have",
+		`rules: [{name: rule, action: Deny, maxPercent: 1, minPercent: 0, nodeNames: ["*"], weight: 1,
+			whenUnsatisfiable: DoNotSchedule}]`, []string{
+			"args.rules[0].weight: Forbidden: only rules with the action Prefer",
+			"args.rules[0].minPercent: Forbidden: only rules with the action Share", "args.rules[0].maxPercent: Forbidden",
+			"args.rules[0].whenUnsatisfiable: Forbidden: only rules with the action Share",
+		}},
+	{"at most nothing", `rules: [{name: rule, action: Share, maxPercent: 0, nodeNames: ["*"]}]`, nil},
+	{"exactly half", `rules: [{name: rule, action: Share, maxPercent: 50, minPercent: 50, nodeNames: ["*"]}]`, nil},
+	{"a share that rejects nodes",
+		`rules: [{name: rule, action: Share, maxPercent: 1, nodeNames: ["*"], whenUnsatisfiable: DoNotSchedule}]`, nil},
+	{"a share with another effect",
+		`rules: [{name: rule, action: Share, maxPercent: 1, nodeNames: ["*"], whenUnsatisfiable: Never}]`, []string{
+			`args.rules[0].whenUnsatisfiable: Unsupported value: "Never": supported values: "DoNotSchedule", "ScheduleAnyway"`,
+		}},
+	{"no bound, and a weight", `rules: [{name: rule, action: Share, nodeNames: ["*"], weight: 5}]`,
+		[]string{"args.rules[0].weight: Forbidden", "args.rules[0]: Required value: at least one of minPercent and maxPercent"}},
+	{"no percentages", `rules: [{name: rule, action: Share, maxPercent: 101, minPercent: -1, nodeNames: ["*"]}]`, []string{
+		"args.rules[0].minPercent: Invalid value: -1: must be between 0 and 100, inclusive",
+		"args.rules[0].maxPercent: Invalid value: 101: must be between 0 and 100, inclusive",
+	}},
+	{"bounds the wrong way round", `rules: [{name: rule, action: Share, maxPercent: 30, minPercent: 70, nodeNames: ["*"]}]`,
+		[]string{"args.rules[0].minPercent: Invalid value: 70: must be at most maxPercent, which is 30"}},
+	{"restricted labels",
+		`rules: [{name: rule, action: Allow, namespaces: [personal-*],
+			nodeSelector: {matchLabels: {eu.node-restriction.kubernetes.io/certified: "true",
+			node-restriction.kubernetes.io/certified: "true"}}, restrictedLabels: true}]`, nil},
+	{"a restricted label that must not be there",
+		`rules: [{name: rule, action: Deny,
+			nodeSelector: {matchExpressions: [{key: node-restriction.kubernetes.io/certified,
+			operator: DoesNotExist}]}, restrictedLabels: true}]`, nil},
+	{"an Allow for nodes without a restricted label, which all new nodes are",
+		`rules: [{name: rule, action: Allow,
+			nodeSelector: {matchExpressions: [{key: node-restriction.kubernetes.io/certified, operator: In,
+			values: ["true"]}, {key: node-restriction.kubernetes.io/certified, operator: DoesNotExist},
+			{key: node-restriction.kubernetes.io/certified, operator: Exists},
+			{key: node-restriction.kubernetes.io/certified, operator: NotIn, values: ["false"]}]},
+			restrictedLabels: true}]`, []string{
+			`args.rules[0].nodeSelector.matchExpressions[1].operator: Invalid value: "DoesNotExist": must be In or Exists`,
+			`args.rules[0].nodeSelector.matchExpressions[3].operator: Invalid value: "NotIn": must be In or Exists`,
+		}},
+	{"an Allow for nodes without a label, which need not be restricted",
+		`rules: [{name: rule, action: Allow, nodeSelector: {matchExpressions: [{key: spot, operator: DoesNotExist}]}}]`, nil},
+	{"labels that kubelets set, and a name",
+		`rules: [{name: rule, action: Allow, nodeNames: ["*"],
+			nodeSelector: {matchExpressions: [{key: node-restriction.kubernetes.io/certified, operator: Exists},
+			{key: topology.kubernetes.io/zone, operator: Exists}, {key: xnode-restriction.kubernetes.io/certified,
+			operator: Exists}], matchLabels: {certified: "true", node-restriction.kubernetes.io/certified: "true",
+			zone: a}}, restrictedLabels: true}]`, []string{
+			"args.rules[0].nodeNames: Forbidden: not with restrictedLabels",
+			`args.rules[0].nodeSelector.matchLabels: Invalid value: "certified": must begin with node-restriction.kubernetes.io/`,
+			`args.rules[0].nodeSelector.matchLabels: Invalid value: "zone"`,
+			`args.rules[0].nodeSelector.matchExpressions[1].key: Invalid value: "topology.kubernetes.io/zone"`,
+			`args.rules[0].nodeSelector.matchExpressions[2].key: Invalid value: "xnode-restriction.kubernetes.io/certified"`,
+		}},
+	{"no labels, which are to be restricted", `rules: [{name: rule, action: Deny, nodeSelector: {}, restrictedLabels: true}]`,
+		[]string{"args.rules[0].nodeSelector: Required value: at least one label"}},
+	{"only rules of NodeFilter have the action Prefer",
+		`defaultAction: Prefer, rules: [{name: a, action: Allow, nodeNames: ["gpu-?"]}]`,
+		[]string{`args.defaultAction: Unsupported value: "Prefer": supported values: "Allow", "Deny"`}},
+	{"only rules of NodeFilter have the action Share",
+		`defaultAction: Share, rules: [{name: a, action: Allow, nodeNames: ["gpu-?"]}]`,
+		[]string{`args.defaultAction: Unsupported value: "Share": supported values: "Allow", "Deny"`}},
+	{"each condition on nodes is enough",
+		`defaultAction: Deny, rules: [{name: names, action: Allow, nodeNames: ["gpu-?"]}, {name: labels,
+			action: Allow, nodeSelector: {}}]`, nil},
+	{"a rule that is about pods only", `rules: [{name: pods, action: Deny, namespaces: [a]}]`,
+		[]string{"args.rules[0]: Required value: at least one of nodeNames and nodeSelector"}},
+	{"values that no label has, of nodes and of pods",
+		`rules: [{name: x, action: Deny, nodeSelector: {matchExpressions: [{key: tier, operator: In, values: ["",
+			database]}, {key: tier, operator: NotIn, values: [web, "c d", e/f]}], matchLabels: {tier: "a b"}},
+			podSelector: {matchExpressions: [{key: tier, operator: In, values: ["", database]}, {key: tier,
+			operator: NotIn, values: [web, "c d", e/f]}], matchLabels: {tier: "a b"}}}]`, []string{
+			`args.rules[0].nodeSelector.matchLabels: Invalid value: "a b"`,
+			`args.rules[0].nodeSelector.matchExpressions[1].values[1]: Invalid value: "c d"`,
+			`args.rules[0].nodeSelector.matchExpressions[1].values[2]: Invalid value: "e/f"`,
+			`args.rules[0].podSelector.matchLabels: Invalid value: "a b"`,
+			`args.rules[0].podSelector.matchExpressions[1].values[1]: Invalid value: "c d"`,
+			`args.rules[0].podSelector.matchExpressions[1].values[2]: Invalid value: "e/f"`,
+		}},
+	{"everything wrong in one rule",
+		`defaultAction: Reject, rules: [{name: A, namespaces: [_], nodeNames: ["x y"],
+			nodeSelector: {matchLabels: {"a b": c}}, podSelector: {matchLabels: {"a b": c}}}]`, []string{
+			`args.rules[0].name: Invalid value: "A"`, `args.rules[0].action: Unsupported value: ""`,
+			`args.rules[0].nodeNames[0]: Invalid value: "x y"`, "args.rules[0].nodeSelector.matchLabels: Invalid value",
+			`args.rules[0].namespaces[0]: Invalid value: "_"`, "args.rules[0].podSelector.matchLabels: Invalid value",
+			`args.defaultAction: Unsupported value: "Reject"`,
+		}},
 }
 
 // TestKubeletLabels goes by what the admission plugin NodeRestriction of v1.23 forbids a kubelet.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
@@ -99,11 +100,8 @@ func validateLowerPriorityLoad(path *field.Path, args *config.NodeLoadArgs) fiel
 // validateSource checks what depends on the source: the metrics API takes no queries, and has no deviations.
 func validateSource(path *field.Path, args *config.NodeLoadArgs) field.ErrorList {
 	if args.Source != config.NodeLoadSourceMetricsServer {
-		var errs field.ErrorList
-		if args.Source != "" {
-			errs = validateOneOf(path.Child("source"), string(args.Source), string(config.NodeLoadSourcePrometheus),
-				string(config.NodeLoadSourceMetricsServer))
-		}
+		errs := validateOneOf(path.Child("source"), string(args.Source), string(config.NodeLoadSourcePrometheus),
+			string(config.NodeLoadSourceMetricsServer))
 		return append(errs, validatePrometheus(path.Child("prometheus"), &args.Prometheus)...)
 	}
 	var errs field.ErrorList
@@ -391,9 +389,7 @@ func validateEstimator(path *field.Path, estimator *config.NodeLoadEstimator) fi
 	if name := string(estimator.Resource); name != "" {
 		resourcePath := path.Child("resource")
 		if strings.Contains(name, "/") || strings.HasPrefix(name, v1.ResourceHugePagesPrefix) {
-			for _, message := range validation.IsQualifiedName(name) {
-				errs = append(errs, field.Invalid(resourcePath, name, message))
-			}
+			errs = append(errs, corevalidation.ValidateQualifiedName(name, resourcePath)...)
 		} else {
 			errs = append(errs, validateOneOf(resourcePath, name, string(v1.ResourceCPU), string(v1.ResourceMemory), string(v1.ResourceEphemeralStorage),
 				v1.ResourceHugePagesPrefix+"<size>", "<prefix>/<name>")...)

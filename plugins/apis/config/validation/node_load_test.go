@@ -4,586 +4,274 @@ package validation
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/utils/pointer"
 )
 
-func lasting(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
-
-func quantity(text string) *resource.Quantity {
-	q := resource.MustParse(text)
-	return &q
-}
-
-// nodeLoad are valid args of NodeLoad, with a change.
-func nodeLoad(change func(args *config.NodeLoadArgs)) *config.NodeLoadArgs {
-	args := &config.NodeLoadArgs{
-		Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"https://prometheus.example.com"}, Timeout: lasting(time.Second)},
-		RefreshInterval: lasting(30 * time.Second), MaxSampleAge: lasting(time.Minute),
-		NodeMatch: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
-		Resources: []config.NodeLoadResource{measured("cpu")},
-		Fallback:  config.NodeLoadFallbackRequests, FilterOnStale: config.NodeLoadFilterOpen,
-	}
-	if change != nil {
-		change(args)
-	}
-	return args
-}
-
-// fromMetricsServer are valid args of NodeLoad for the metrics API, with a change.
-func fromMetricsServer(change func(args *config.NodeLoadArgs)) *config.NodeLoadArgs {
-	args := nodeLoad(nil)
-	args.Source = config.NodeLoadSourceMetricsServer
-	args.Prometheus = config.NodeLoadPrometheus{Timeout: lasting(time.Second)}
-	args.Resources[0].Unit = config.NodeLoadAbsolute
-	if change != nil {
-		change(args)
-	}
-	return args
-}
-
-// measured is a resource of which no more is given than must be.
-func measured(name string) config.NodeLoadResource {
-	return config.NodeLoadResource{
-		Name: name, Unit: config.NodeLoadRatio, Window: lasting(time.Minute), Weight: pointer.Int32(1), Strategy: config.NodeLoadLeastUsed, Target: pointer.Int32(40), Margin: pointer.Float64(1), Sensitivity: pointer.Float64(1),
-		Estimator: config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: pointer.Int32(100)},
-	}
-}
-
-// asked is a resource with queries of its own.
-func asked(name string) config.NodeLoadResource {
-	r := measured(name)
-	r.Query, r.TimestampQuery = "query", "time"
-	return r
-}
-
-func urls(count int) []string {
-	var urls []string
-	for i := 0; i < count; i++ {
-		urls = append(urls, fmt.Sprintf("http://prometheus-%d:9090", i))
-	}
-	return urls
-}
-
-func matchers(count int) []config.NodeLoadMatcher {
-	var matchers []config.NodeLoadMatcher
-	for i := 0; i < count; i++ {
-		matchers = append(matchers, config.NodeLoadMatcher{Label: fmt.Sprintf("label_%d", i), Operator: config.NodeLoadEqual, Value: "a"})
-	}
-	return matchers
-}
-
-func headers(count int) []config.NodeLoadHeader {
-	var headers []config.NodeLoadHeader
-	for i := 0; i < count; i++ {
-		headers = append(headers, config.NodeLoadHeader{Name: fmt.Sprintf("X-%d", i), Value: "a"})
-	}
-	return headers
-}
-
-func resources(count int) []config.NodeLoadResource {
-	var resources []config.NodeLoadResource
-	for i := 0; i < count; i++ {
-		resources = append(resources, asked(fmt.Sprintf("r%d", i)))
-	}
-	return resources
-}
-
-func TestValidateNodeLoadArgs(t *testing.T) {
-	tests := []struct {
-		name   string
-		change func(args *config.NodeLoadArgs)
-		want   []string
-	}{
-		{name: "the shortest times", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(100*time.Millisecond), lasting(time.Second), lasting(time.Second+1)
+var nodeLoadTests = []argsTest{
+	{"the shortest times", `maxSampleAge: 1.000000001s, prometheus: {timeout: 100ms}, refreshInterval: 1s`, nil},
+	{"the load of pods of a lower priority can be evicted",
+		`lowerPriorityLoad: Preemptible, resources: [{name: cpu, podQuery: use, podTimestampQuery: time,
+			threshold: 80}]`, nil},
+	{"it is not measured", `lowerPriorityLoad: Ignored, resources: [{name: cpu, threshold: 80}]`,
+		[]string{"args.resources: Required value: with lowerPriorityLoad Ignored, at least one with a threshold and podQuery"}},
+	{"it is measured, and there is no threshold",
+		`lowerPriorityLoad: Preemptible, resources: [{name: cpu, podQuery: use, podTimestampQuery: time}]`, []string{
+			"args.resources: Required value: with lowerPriorityLoad Preemptible, at least one with a threshold and podQuery",
 		}},
-		{name: "the load of pods of a lower priority can be evicted", change: func(args *config.NodeLoadArgs) {
-			args.LowerPriorityLoad = config.NodeLoadLowerPriorityPreemptible
-			args.Resources[0].Threshold, args.Resources[0].PodQuery, args.Resources[0].PodTimestampQuery = pointer.Int32(80), "use", "time"
+	{"a treatment that there is not", `lowerPriorityLoad: Evicted`,
+		[]string{`args.lowerPriorityLoad: Unsupported value: "Evicted": supported values: "Counts", "Preemptible", "Ignored"`}},
+	{"a query for pods without a time", `resources: [{name: cpu, podQuery: use}]`,
+		[]string{"args.resources[0].podTimestampQuery: Required value: with podQuery, the time of its newest raw samples"}},
+	{"a time without a query for pods", `resources: [{name: cpu, podTimestampQuery: time}]`,
+		[]string{"args.resources[0].podQuery: Required value: podTimestampQuery refers to it"}},
+	{"the longest times and the other choices",
+		`fallback: Neutral, filterOnStale: Closed, maxSampleAge: 1h, minFreshNodesPercent: 100,
+			nodeMatch: {label: _n0}, prometheus: {timeout: 1m}, refreshInterval: 10m`, nil},
+	{"times that are too short", `maxSampleAge: 999.999999ms, prometheus: {timeout: 99.999999ms}, refreshInterval: 999.999999ms`, []string{
+		`args.prometheus.timeout: Invalid value: "99.999999ms": must be between 100ms and 1m0s, inclusive`,
+		`args.refreshInterval: Invalid value: "999.999999ms": must be between 1s and 10m0s, inclusive`,
+		`args.maxSampleAge: Invalid value: "999.999999ms": must be more than refreshInterval, which is 999.999999ms, and at most 1h0m0s`,
+	}},
+	{"times that are too long",
+		`maxSampleAge: "1h0m0.000000001s", prometheus: {timeout: "1m0.000000001s"}, refreshInterval: "10m0.000000001s"`, []string{
+			"args.prometheus.timeout: Invalid value", "args.refreshInterval: Invalid value", "args.maxSampleAge: Invalid value",
 		}},
-		{
-			name: "it is not measured", change: func(args *config.NodeLoadArgs) {
-				args.LowerPriorityLoad = config.NodeLoadLowerPriorityIgnored
-				args.Resources[0].Threshold = pointer.Int32(80)
-			},
-			want: []string{"args.resources: Required value: with lowerPriorityLoad Ignored, at least one with a threshold and podQuery"},
-		},
-		{
-			name: "it is measured, and there is no threshold", change: func(args *config.NodeLoadArgs) {
-				args.LowerPriorityLoad = config.NodeLoadLowerPriorityPreemptible
-				args.Resources[0].PodQuery, args.Resources[0].PodTimestampQuery = "use", "time"
-			},
-			want: []string{"args.resources: Required value: with lowerPriorityLoad Preemptible, at least one with a threshold and podQuery"},
-		},
-		{
-			name: "a treatment that there is not", change: func(args *config.NodeLoadArgs) { args.LowerPriorityLoad = "Evicted" },
-			want: []string{`args.lowerPriorityLoad: Unsupported value: "Evicted": supported values: "Counts", "Preemptible", "Ignored"`},
-		},
-		{
-			name: "a query for pods without a time", change: func(args *config.NodeLoadArgs) { args.Resources[0].PodQuery = "use" },
-			want: []string{"args.resources[0].podTimestampQuery: Required value: with podQuery, the time of its newest raw samples"},
-		},
-		{
-			name: "a time without a query for pods", change: func(args *config.NodeLoadArgs) { args.Resources[0].PodTimestampQuery = "time" },
-			want: []string{"args.resources[0].podQuery: Required value: podTimestampQuery refers to it"},
-		},
-		{name: "the longest times", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(time.Minute), lasting(10*time.Minute), lasting(time.Hour)
+	{"more than all nodes must be fresh", `minFreshNodesPercent: 101`,
+		[]string{"args.minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive"}},
+	{"what there is no choice of", `fallback: Zero, filterOnStale: open, nodeMatch: {by: IP}`, []string{
+		`args.nodeMatch.by: Unsupported value: "IP": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
+		`args.fallback: Unsupported value: "Zero": supported values: "Requests", "Neutral"`,
+		`args.filterOnStale: Unsupported value: "open": supported values: "Open", "Closed"`,
+	}},
+	{"as many servers as there may be", `prometheus: {endpoints: ` + many(8, `"http://prometheus-#:9090"`) + `}`, nil},
+	{"a server more", `prometheus: {endpoints: ` + many(9, `"http://prometheus-#:9090"`) + `}`,
+		[]string{"args.prometheus.endpoints: Too many: 9: must have at most 8"}},
+	{"no server", `prometheus: {endpoints: null}`,
+		[]string{"args.prometheus.endpoints: Required value: 1 to 8 URLs of servers"}},
+	{"addresses, ports and prefixes",
+		`prometheus: {endpoints: ["http://10.0.0.1", "https://[fd00::1]:1/", "HTTP://a:65535/b/api/v1x",
+			"https://a/prometheus/"]}`, nil},
+	{"the same server twice", `prometheus: {endpoints: ["https://a/", "https://b", "https://a"]}`,
+		[]string{`args.prometheus.endpoints[2]: Duplicate value: "https://a"`}},
+	{"the API's path", `prometheus: {endpoints: ["https://a/api/v1", "https://a/prometheus/api/v1/query"]}`, []string{
+		"args.prometheus.endpoints[0]: Invalid value: (not shown): must end before /api/v1",
+		"args.prometheus.endpoints[1]: Invalid value: (not shown): must end before /api/v1",
+	}},
+	{"all of TLS",
+		`prometheus: {tls: {caFile: /ca.crt, certFile: /tls.crt, keyFile: /tls.key,
+			serverName: Prometheus.example.com}}`, nil},
+	{"no trust is needed, and the name is an address",
+		`prometheus: {tls: {insecureSkipVerify: true, serverName: "fd00::1"}}`, nil},
+	{"TLS of one of the servers", `prometheus: {endpoints: ["http://a", "HTTPS://b"], tls: {caFile: /ca.crt}}`, nil},
+	{"TLS of no server", `prometheus: {endpoints: ["http://prometheus-0:9090", "http://prometheus-1:9090"], tls: {caFile: /ca.crt}}`,
+		[]string{"args.prometheus.tls: Forbidden: none of the endpoints begins with https://"}},
+	{"TLS of a server that cannot be told", `prometheus: {endpoints: ["prometheus:9090"], tls: {caFile: /ca.crt}}`,
+		[]string{"args.prometheus.endpoints[0]: Invalid value"}},
+	{"servers are verified, and not", `prometheus: {tls: {caFile: /ca.crt, insecureSkipVerify: true}}`,
+		[]string{"args.prometheus.tls.insecureSkipVerify: Forbidden: caFile makes the client verify servers"}},
+	{"a certificate without its key", `prometheus: {tls: {certFile: /tls.crt}}`,
+		[]string{"args.prometheus.tls.keyFile: Required value"}},
+	{"a key without its certificate", `prometheus: {tls: {keyFile: /tls.key}}`,
+		[]string{"args.prometheus.tls.certFile: Required value"}},
+	{"files that are nowhere, and a name that is none",
+		`prometheus: {bearerTokenFile: token, tls: {caFile: ca.crt, certFile: ./tls.crt, keyFile: /etc/,
+			serverName: a_b}}`, []string{
+			"args.prometheus.tls.caFile: Invalid value: (not shown): must be the absolute path of a file",
+			"args.prometheus.tls.certFile: Invalid value", "args.prometheus.tls.keyFile: Invalid value",
+			`args.prometheus.tls.serverName: Invalid value: "a_b"`,
+			"args.prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",
 		}},
-		{
-			name: "times that are too short", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(100*time.Millisecond-1), lasting(time.Second-1), lasting(time.Second-1)
-			},
-			want: []string{
-				`args.prometheus.timeout: Invalid value: "99.999999ms": must be between 100ms and 1m0s, inclusive`,
-				`args.refreshInterval: Invalid value: "999.999999ms": must be between 1s and 10m0s, inclusive`,
-				`args.maxSampleAge: Invalid value: "999.999999ms": must be more than refreshInterval, which is 999.999999ms, and at most 1h0m0s`,
-			},
-		},
-		{
-			name: "times that are too long", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(time.Minute+1), lasting(10*time.Minute+1), lasting(time.Hour+1)
-			},
-			want: []string{"args.prometheus.timeout: Invalid value", "args.refreshInterval: Invalid value", "args.maxSampleAge: Invalid value"},
-		},
-		{name: "all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(100) }},
-		{
-			name: "more than all nodes must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(101) },
-			want: []string{"args.minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive"},
-		},
-		{
-			name: "fewer than none must be fresh", change: func(args *config.NodeLoadArgs) { args.MinFreshNodesPercent = pointer.Int32(-1) },
-			want: []string{"args.minFreshNodesPercent: Invalid value: -1"},
-		},
-		{name: "the other choices", change: func(args *config.NodeLoadArgs) {
-			args.Fallback, args.FilterOnStale = config.NodeLoadFallbackNeutral, config.NodeLoadFilterClosed
+	{"as many headers as there may be, and a token",
+		`prometheus: {bearerTokenFile: /token, headers: ` + many(16, `{name: X-#, value: a}`) + `}`, nil},
+	{"a header more", `prometheus: {headers: ` + many(17, `{name: X-#, value: a}`) + `}`,
+		[]string{"args.prometheus.headers: Too many: 17: must have at most 16"}},
+	{"an authorization of another kind, and any text",
+		`prometheus: {headers: [{name: authorization, valueFile: /value}, {name: X-Scope-OrgID, value: "tenant\t1 ä"}]}`, nil},
+	{"an authorization beside the token, and in the configuration",
+		`prometheus: {bearerTokenFile: /token, headers: [{name: authorization, value: "Basic password"}]}`, []string{
+			"args.prometheus.headers[0].name: Forbidden: bearerTokenFile sets",
+			"args.prometheus.headers[0].value: Forbidden: must not be in a configuration",
 		}},
-		{
-			name: "what there is no choice of", change: func(args *config.NodeLoadArgs) {
-				args.Fallback, args.FilterOnStale, args.NodeMatch.By = "Zero", "open", "IP"
-			},
-			want: []string{
-				`args.nodeMatch.by: Unsupported value: "IP": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
-				`args.fallback: Unsupported value: "Zero": supported values: "Requests", "Neutral"`,
-				`args.filterOnStale: Unsupported value: "open": supported values: "Open", "Closed"`,
-			},
-		},
-
-		{name: "as many servers as there may be", change: func(args *config.NodeLoadArgs) { args.Prometheus.Endpoints = urls(8) }},
-		{
-			name: "a server more", change: func(args *config.NodeLoadArgs) { args.Prometheus.Endpoints = urls(9) },
-			want: []string{"args.prometheus.endpoints: Too many: 9: must have at most 8"},
-		},
-		{
-			name: "no server", change: func(args *config.NodeLoadArgs) { args.Prometheus.Endpoints = nil },
-			want: []string{"args.prometheus.endpoints: Required value: 1 to 8 URLs of servers"},
-		},
-		{name: "addresses, ports and prefixes", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Endpoints = []string{"http://10.0.0.1", "https://[fd00::1]:1/", "HTTP://a:65535/b/api/v1x", "https://a/prometheus/"}
+	{"other headers that say who may, in the configuration",
+		`prometheus: {bearerTokenFile: /token, headers: [{name: cookie, value: "session=password"},
+			{name: Proxy-authorization, value: "Basic password"}]}`, []string{
+			"args.prometheus.headers[0].value: Forbidden: must not be in a configuration",
+			"args.prometheus.headers[1].value: Forbidden: must not be in a configuration",
 		}},
-		{
-			name: "the same server twice", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Endpoints = []string{"https://a/", "https://b", "https://a"}
-			},
-			want: []string{`args.prometheus.endpoints[2]: Duplicate value: "https://a"`},
-		},
-		{
-			name: "the API's path", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Endpoints = []string{"https://a/api/v1", "https://a/prometheus/api/v1/query"}
-			},
-			want: []string{
-				"args.prometheus.endpoints[0]: Invalid value: (not shown): must end before /api/v1",
-				"args.prometheus.endpoints[1]: Invalid value: (not shown): must end before /api/v1",
-			},
-		},
-
-		{name: "all of TLS", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.TLS = config.NodeLoadTLS{CAFile: "/ca.crt", CertFile: "/tls.crt", KeyFile: "/tls.key", ServerName: "Prometheus.example.com"}
+	{"those in files",
+		`prometheus: {headers: [{name: Cookie, valueFile: /cookie}, {name: Proxy-Authorization, valueFile: /proxy}]}`, nil},
+	{"the same header twice", `prometheus: {headers: [{name: X-Tenant, value: a}, {name: x-tenant, value: b}]}`,
+		[]string{`args.prometheus.headers[1].name: Duplicate value: "X-Tenant"`}},
+	{"a header without a value, and one with two",
+		`prometheus: {headers: [{name: A}, {name: B, value: password, valueFile: /value}, {name: C, valueFile: value}]}`, []string{
+			"args.prometheus.headers[0]: Required value: value or valueFile",
+			"args.prometheus.headers[1].value: Forbidden: valueFile has the value",
+			"args.prometheus.headers[2].valueFile: Invalid value: (not shown)",
 		}},
-		{name: "no trust is needed, and the name is an address", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.TLS = config.NodeLoadTLS{InsecureSkipVerify: true, ServerName: "fd00::1"}
+	{"no names, and no values",
+		`prometheus: {headers: [{value: a}, {name: "X-Key: password", value: a}, {name: A,
+			value: "password\r\nHost: b"}, {name: B, value: "password\u007f"}]}`, []string{
+			"args.prometheus.headers[0].name: Invalid value: (not shown)",
+			"args.prometheus.headers[1].name: Invalid value: (not shown): must be 1 or more letters",
+			"args.prometheus.headers[2].value: Invalid value: (not shown): must be one line",
+			"args.prometheus.headers[3].value: Invalid value: (not shown): must be one line",
 		}},
-		{name: "TLS of one of the servers", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Endpoints = []string{"http://a", "HTTPS://b"}
-			args.Prometheus.TLS.CAFile = "/ca.crt"
+	{"as many matchers as there may be, with all operators",
+		`prometheus: {matchers: [{label: a, operator: "="}, {label: a, operator: "!=", value: "ä\"\n"}, {label: _b,
+			operator: =~, value: "x.*|(?i)y"}, {label: _b, operator: "!~", value: b}]}`, nil},
+	{"a matcher more", `prometheus: {matchers: ` + many(17, `{label: label_#, operator: "=", value: a}`) + `}`,
+		[]string{"args.prometheus.matchers: Too many: 17: must have at most 16"}},
+	{"labels, operators and values that PromQL does not have",
+		`prometheus: {matchers: [{label: a-b, operator: "=="}, {operator: "="}, {label: "a\"}", operator: "="},
+			{label: __name__, operator: "="}, {label: nodeload_term, operator: "="}, {label: a, operator: "=~",
+			value: "("}, {label: a, operator: "!~", value: "(?=a)"}, {label: a, operator: "=", value: "("}, {label: a,
+			operator: "=~", value: ")("}]}`, []string{
+			`args.prometheus.matchers[0].label: Invalid value: "a-b": must be the name of a label in Prometheus`,
+			`args.prometheus.matchers[0].operator: Unsupported value: "==": supported values: "=", "!=", "=~", "!~"`,
+			`args.prometheus.matchers[1].label: Invalid value: ""`, "args.prometheus.matchers[2].label: Invalid value",
+			`args.prometheus.matchers[3].label: Invalid value: "__name__": must be a label that distinguishes clusters`,
+			`args.prometheus.matchers[4].label: Invalid value: "nodeload_term": must be a label that distinguishes clusters`,
+			`args.prometheus.matchers[5].value: Invalid value: "(": must be a regular expression of RE2: `,
+			`args.prometheus.matchers[6].value: Invalid value: "(?=a)": must be a regular expression of RE2: `,
+			`args.prometheus.matchers[8].value: Invalid value: ")(": must be a regular expression of RE2: `,
 		}},
-		{
-			name: "TLS of no server", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Endpoints = urls(2)
-				args.Prometheus.TLS.CAFile = "/ca.crt"
-			},
-			want: []string{"args.prometheus.tls: Forbidden: none of the endpoints begins with https://"},
-		},
-		{
-			name: "TLS of a server that cannot be told", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Endpoints = []string{"prometheus:9090"}
-				args.Prometheus.TLS.CAFile = "/ca.crt"
-			},
-			want: []string{"args.prometheus.endpoints[0]: Invalid value"},
-		},
-		{
-			name: "servers are verified, and not", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.TLS = config.NodeLoadTLS{CAFile: "/ca.crt", InsecureSkipVerify: true}
-			},
-			want: []string{"args.prometheus.tls.insecureSkipVerify: Forbidden: caFile makes the client verify servers"},
-		},
-		{
-			name: "a certificate without its key", change: func(args *config.NodeLoadArgs) { args.Prometheus.TLS.CertFile = "/tls.crt" },
-			want: []string{"args.prometheus.tls.keyFile: Required value"},
-		},
-		{
-			name: "a key without its certificate", change: func(args *config.NodeLoadArgs) { args.Prometheus.TLS.KeyFile = "/tls.key" },
-			want: []string{"args.prometheus.tls.certFile: Required value"},
-		},
-		{
-			name: "files that are nowhere, and a name that is none", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.TLS = config.NodeLoadTLS{CAFile: "ca.crt", CertFile: "./tls.crt", KeyFile: "/etc/", ServerName: "a_b"}
-				args.Prometheus.BearerTokenFile = "token"
-			},
-			want: []string{
-				"args.prometheus.tls.caFile: Invalid value: (not shown): must be the absolute path of a file", "args.prometheus.tls.certFile: Invalid value",
-				"args.prometheus.tls.keyFile: Invalid value", `args.prometheus.tls.serverName: Invalid value: "a_b"`,
-				"args.prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",
-			},
-		},
-
-		{name: "as many headers as there may be, and a token", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Headers, args.Prometheus.BearerTokenFile = headers(16), "/token"
+	{"a blank label", `nodeMatch: {label: " "}`,
+		[]string{`args.nodeMatch.label: Invalid value: " ": must be the name of a label in Prometheus`}},
+	{"a label that begins with a digit", `nodeMatch: {label: "0n"}`, []string{"args.nodeMatch.label: Invalid value: "}},
+	{"the label by which queries are told apart", `nodeMatch: {label: nodeload_term}`,
+		[]string{`args.nodeMatch.label: Invalid value: "nodeload_term": must be a label that distinguishes nodes`}},
+	{"the name of the series", `nodeMatch: {label: __name__}`,
+		[]string{`args.nodeMatch.label: Invalid value: "__name__": must be a label that distinguishes nodes`}},
+	{"a resource with a match of its own", `resources: [{name: cpu, nodeMatch: {label: Hostname, by: Hostname}}]`, nil},
+	{"a resource with a match that is wrong", `resources: [{name: cpu, nodeMatch: {label: a-b, by: Address}}]`, []string{
+		`args.resources[0].nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
+		`args.resources[0].nodeMatch.by: Unsupported value: "Address"`,
+	}},
+	{"the metrics API", `prometheus: {endpoints: null}, source: MetricsServer`, nil},
+	{"a source that there is not", `source: Metrics`,
+		[]string{`args.source: Unsupported value: "Metrics": supported values: "Prometheus", "MetricsServer"`}},
+	{"the metrics API and Prometheus", `prometheus: {bearerTokenFile: /token, endpoints: null}, source: MetricsServer`,
+		[]string{"args.prometheus: Forbidden: the source MetricsServer queries the scheduler's own API server"}},
+	{"what the metrics API has not",
+		`prometheus: {endpoints: null}, resources: [{name: gpu, unit: Ratio}, {name: cpu, query: query,
+			strategy: Risk, timestampQuery: time}, {name: memory, podQuery: use, unit: Ratio}], source: MetricsServer`, []string{
+			`args.resources[0].name: Unsupported value: "gpu": supported values: "cpu", "memory"`,
+			"args.resources[1].query: Forbidden: the source MetricsServer takes no queries",
+			"args.resources[1].timestampQuery: Forbidden: the source MetricsServer takes no queries",
+			`args.resources[1].strategy: Invalid value: "Risk": must be LeastUsed or TargetUtilization`,
+			"args.resources[2].podQuery: Forbidden: the source MetricsServer takes no queries",
+			`args.resources[0].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
+			`args.resources[2].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
 		}},
-		{
-			name: "a header more", change: func(args *config.NodeLoadArgs) { args.Prometheus.Headers = headers(17) },
-			want: []string{"args.prometheus.headers: Too many: 17: must have at most 16"},
-		},
-		{name: "an authorization of another kind, and any text", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "authorization", ValueFile: "/value"}, {Name: "X-Scope-OrgID", Value: "tenant\t1 ä"}}
+	{"as many resources as there may be",
+		`resources: ` + many(16, `{name: r#, query: query, timestampQuery: time}`), nil},
+	{"a resource more", `resources: ` + many(17, `{name: r#, query: query, timestampQuery: time}`),
+		[]string{"args.resources: Too many: 17: must have at most 16"}},
+	{"no resource", `resources: []`, []string{"args.resources: Required value: 1 to 16 resources"}},
+	{"all that are known",
+		`resources: [{name: cpu}, {name: memory}, {name: network}, {name: diskIO}, {name: gpu}]`, nil},
+	{"the same resource twice", `resources: [{name: cpu}, {name: gpu}, {name: cpu}]`,
+		[]string{`args.resources[2].name: Duplicate value: "cpu"`}},
+	{"names",
+		`resources: [{name: a, query: query, timestampQuery: time}, {name: A-0, query: query,
+			timestampQuery: time}, {name: b` + strings.Repeat("1", 53) + `, query: query, timestampQuery: time}]`, nil},
+	{"no names",
+		`resources: [{name: "", query: query, timestampQuery: time}, {name: 0a, query: query,
+			timestampQuery: time}, {name: "-a", query: query, timestampQuery: time}, {name: a-, query: query,
+			timestampQuery: time}, {name: a_b, query: query, timestampQuery: time}, {name: b` + strings.Repeat("1",
+			54) + `, query: query, timestampQuery: time}, {name: "a\n", query: query, timestampQuery: time}]`, []string{
+			`args.resources[0].name: Invalid value: "": must be 1 to 54 letters`, `args.resources[1].name: Invalid value: "0a"`,
+			`args.resources[2].name: Invalid value: "-a"`, `args.resources[3].name: Invalid value: "a-"`,
+			`args.resources[4].name: Invalid value: "a_b"`, `args.resources[5].name: Invalid value: "b111`,
+			`args.resources[6].name: Invalid value: "a\n"`,
 		}},
-		{
-			name: "an authorization beside the token, and in the configuration", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.BearerTokenFile = "/token"
-				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "authorization", Value: "Basic password"}}
-			},
-			want: []string{"args.prometheus.headers[0].name: Forbidden: bearerTokenFile sets", "args.prometheus.headers[0].value: Forbidden: must not be in a configuration"},
-		},
-		{
-			name: "other headers that say who may, in the configuration", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.BearerTokenFile = "/token"
-				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "cookie", Value: "session=password"}, {Name: "Proxy-authorization", Value: "Basic password"}}
-			},
-			want: []string{"args.prometheus.headers[0].value: Forbidden: must not be in a configuration", "args.prometheus.headers[1].value: Forbidden: must not be in a configuration"},
-		},
-		{name: "those in files", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "Cookie", ValueFile: "/cookie"}, {Name: "Proxy-Authorization", ValueFile: "/proxy"}}
+	{"a resource that only has a threshold, and one that is only looked at",
+		`resources: [{name: cpu, threshold: 1, weight: 0}, {name: memory, weight: 0}]`, nil},
+	{"nothing counts", `resources: [{name: cpu, weight: 0}]`,
+		[]string{"args.resources: Required value: at least one with a weight above 0 or a threshold"}},
+	{"the lowest numbers",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, capacity: "1n",
+			estimator: {factor: 1}, margin: 0, sensitivity: 5e-324, target: 1, threshold: 1, weight: 0, window: 10s}]`, nil},
+	{"the highest numbers",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, capacity: "1Ei",
+			estimator: {default: "1Ei", factor: 1000}, margin: 10, sensitivity: 10, target: 99, threshold: 100,
+			weight: 100, window: 1h}]`, nil},
+	{"numbers that are too low",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, capacity: "0",
+			estimator: {default: "-1m", factor: 0}, margin: -0.01, sensitivity: 0, target: 0, threshold: 0, weight: -1,
+			window: 9.999999999s}]`, []string{
+			`args.resources[1].capacity: Invalid value: "0": must be more than 0`,
+			`args.resources[1].window: Invalid value: "9.999999999s": must be between 10s and 1h0m0s, inclusive`,
+			"args.resources[1].threshold: Invalid value: 0: must be between 1 and 100, inclusive",
+			"args.resources[1].weight: Invalid value: -1: must be between 0 and 100, inclusive",
+			"args.resources[1].target: Invalid value: 0: must be between 1 and 99, inclusive",
+			"args.resources[1].margin: Invalid value: -0.01: must be between 0 and 10, inclusive",
+			"args.resources[1].sensitivity: Invalid value: 0: must be more than 0 and at most 10",
+			"args.resources[1].estimator.factor: Invalid value: 0: must be between 1 and 1000, inclusive",
+			`args.resources[1].estimator.default: Invalid value: "-1m": must be at least 0`,
 		}},
-		{
-			name: "the same header twice", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "X-Tenant", Value: "a"}, {Name: "x-tenant", Value: "b"}}
-			},
-			want: []string{`args.prometheus.headers[1].name: Duplicate value: "X-Tenant"`},
-		},
-		{
-			name: "a header without a value, and one with two", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "A"}, {Name: "B", Value: "password", ValueFile: "/value"}, {Name: "C", ValueFile: "value"}}
-			},
-			want: []string{
-				"args.prometheus.headers[0]: Required value: value or valueFile", "args.prometheus.headers[1].value: Forbidden: valueFile has the value",
-				"args.prometheus.headers[2].valueFile: Invalid value: (not shown)",
-			},
-		},
-		{
-			name: "no names, and no values", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Headers = []config.NodeLoadHeader{{Value: "a"}, {Name: "X-Key: password", Value: "a"}, {Name: "A", Value: "password\r\nHost: b"}, {Name: "B", Value: "password\x7f"}}
-			},
-			want: []string{
-				"args.prometheus.headers[0].name: Invalid value: (not shown)", "args.prometheus.headers[1].name: Invalid value: (not shown): must be 1 or more letters",
-				"args.prometheus.headers[2].value: Invalid value: (not shown): must be one line", "args.prometheus.headers[3].value: Invalid value: (not shown): must be one line",
-			},
-		},
-
-		{name: "as many matchers as there may be, with all operators", change: func(args *config.NodeLoadArgs) {
-			args.Prometheus.Matchers = append(matchers(12),
-				config.NodeLoadMatcher{Label: "a", Operator: "="}, config.NodeLoadMatcher{Label: "a", Operator: "!=", Value: "ä\"\n"},
-				config.NodeLoadMatcher{Label: "_b", Operator: "=~", Value: "x.*|(?i)y"}, config.NodeLoadMatcher{Label: "_b", Operator: "!~", Value: "b"})
+	{"numbers that are too high",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, estimator: {factor: 1001},
+			margin: 10.01, sensitivity: 10.01, target: 100, threshold: 101, weight: 101, window: "1h0m0.000000001s"}]`, []string{
+			"args.resources[1].window: Invalid value", "args.resources[1].threshold: Invalid value: 101",
+			"args.resources[1].weight: Invalid value: 101", "args.resources[1].target: Invalid value: 100",
+			"args.resources[1].margin: Invalid value: 10.01", "args.resources[1].sensitivity: Invalid value: 10.01",
+			"args.resources[1].estimator.factor: Invalid value: 1001",
 		}},
-		{
-			name: "a matcher more", change: func(args *config.NodeLoadArgs) { args.Prometheus.Matchers = matchers(17) },
-			want: []string{"args.prometheus.matchers: Too many: 17: must have at most 16"},
-		},
-		{
-			name: "labels, operators and values that PromQL does not have", change: func(args *config.NodeLoadArgs) {
-				args.Prometheus.Matchers = []config.NodeLoadMatcher{
-					{Label: "a-b", Operator: "=="}, {Label: "", Operator: "="}, {Label: "a\"}", Operator: "="}, {Label: "__name__", Operator: "="},
-					{Label: "nodeload_term", Operator: "="}, {Label: "a", Operator: "=~", Value: "("}, {Label: "a", Operator: "!~", Value: "(?=a)"},
-					{Label: "a", Operator: "=", Value: "("}, {Label: "a", Operator: "=", Value: "\xff"}, {Label: "a", Operator: "=~", Value: ")("},
-				}
-			},
-			want: []string{
-				`args.prometheus.matchers[0].label: Invalid value: "a-b": must be the name of a label in Prometheus`,
-				`args.prometheus.matchers[0].operator: Unsupported value: "==": supported values: "=", "!=", "=~", "!~"`,
-				`args.prometheus.matchers[1].label: Invalid value: ""`, `args.prometheus.matchers[2].label: Invalid value`,
-				`args.prometheus.matchers[3].label: Invalid value: "__name__": must be a label that distinguishes clusters`,
-				`args.prometheus.matchers[4].label: Invalid value: "nodeload_term": must be a label that distinguishes clusters`,
-				`args.prometheus.matchers[5].value: Invalid value: "(": must be a regular expression of RE2: `,
-				`args.prometheus.matchers[6].value: Invalid value: "(?=a)": must be a regular expression of RE2: `,
-				`args.prometheus.matchers[8].value: Invalid value: "\xff": must be UTF-8`,
-				`args.prometheus.matchers[9].value: Invalid value: ")(": must be a regular expression of RE2: `,
-			},
-		},
-
-		{name: "a label of a few characters", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "_n0" }},
-		{
-			name: "a blank label", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = " " },
-			want: []string{`args.nodeMatch.label: Invalid value: " ": must be the name of a label in Prometheus`},
-		},
-		{
-			name: "a label of Kubernetes", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "kubernetes.io/hostname" },
-			want: []string{"args.nodeMatch.label: Invalid value: "},
-		},
-		{
-			name: "a label that begins with a digit", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "0n" },
-			want: []string{"args.nodeMatch.label: Invalid value: "},
-		},
-		{
-			name: "the label by which queries are told apart", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "nodeload_term" },
-			want: []string{`args.nodeMatch.label: Invalid value: "nodeload_term": must be a label that distinguishes nodes`},
-		},
-		{
-			name: "the name of the series", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "__name__" },
-			want: []string{`args.nodeMatch.label: Invalid value: "__name__": must be a label that distinguishes nodes`},
-		},
-
-		{name: "any way to look a node up", change: func(args *config.NodeLoadArgs) { args.NodeMatch.By = config.NodeLoadMatchAuto }},
-		{name: "a resource with a match of its own", change: func(args *config.NodeLoadArgs) {
-			args.Resources[0].NodeMatch = &config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchHostname}
+	{"what there is no choice of",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, estimator: {by: Limit},
+			strategy: Least, unit: ratio}]`, []string{
+			`args.resources[1].unit: Unsupported value: "ratio": supported values: "Ratio", "Percent", "Absolute"`,
+			`args.resources[1].strategy: Unsupported value: "Least": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
+			`args.resources[1].estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
 		}},
-		{
-			name: "a resource with a match that is wrong", change: func(args *config.NodeLoadArgs) {
-				args.Resources[0].NodeMatch = &config.NodeLoadNodeMatch{Label: "a-b", By: "Address"}
-			},
-			want: []string{
-				`args.resources[0].nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
-				`args.resources[0].nodeMatch.by: Unsupported value: "Address"`,
-			},
-		},
-
-		{name: "the metrics API", change: func(args *config.NodeLoadArgs) { *args = *fromMetricsServer(nil) }},
-		{
-			name: "a source that there is not", change: func(args *config.NodeLoadArgs) { args.Source = "Metrics" },
-			want: []string{`args.source: Unsupported value: "Metrics": supported values: "Prometheus", "MetricsServer"`},
-		},
-		{
-			name: "the metrics API and Prometheus", change: func(args *config.NodeLoadArgs) {
-				*args = *fromMetricsServer(func(args *config.NodeLoadArgs) { args.Prometheus.BearerTokenFile = "/token" })
-			},
-			want: []string{"args.prometheus: Forbidden: the source MetricsServer queries the scheduler's own API server"},
-		},
-		{
-			name: "what the metrics API has not", change: func(args *config.NodeLoadArgs) {
-				*args = *fromMetricsServer(func(args *config.NodeLoadArgs) {
-					args.Resources = []config.NodeLoadResource{measured("gpu"), asked("cpu"), measured("memory")}
-					args.Resources[1].Unit, args.Resources[1].Strategy = config.NodeLoadAbsolute, config.NodeLoadRisk
-					args.Resources[2].PodQuery = "use"
-				})
-			},
-			want: []string{
-				`args.resources[0].name: Unsupported value: "gpu": supported values: "cpu", "memory"`,
-				"args.resources[1].query: Forbidden: the source MetricsServer takes no queries",
-				"args.resources[1].timestampQuery: Forbidden: the source MetricsServer takes no queries",
-				`args.resources[1].strategy: Invalid value: "Risk": must be LeastUsed or TargetUtilization`,
-				"args.resources[2].podQuery: Forbidden: the source MetricsServer takes no queries",
-				`args.resources[0].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
-				`args.resources[2].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
-			},
-		},
-
-		{name: "as many resources as there may be", change: func(args *config.NodeLoadArgs) { args.Resources = resources(16) }},
-		{
-			name: "a resource more", change: func(args *config.NodeLoadArgs) { args.Resources = resources(17) },
-			want: []string{"args.resources: Too many: 17: must have at most 16"},
-		},
-		{
-			name: "no resource", change: func(args *config.NodeLoadArgs) { args.Resources = []config.NodeLoadResource{} },
-			want: []string{"args.resources: Required value: 1 to 16 resources"},
-		},
-		{name: "all that are known", change: func(args *config.NodeLoadArgs) {
-			args.Resources = []config.NodeLoadResource{measured("cpu"), measured("memory"), measured("network"), measured("diskIO"), measured("gpu")}
+	{"Risk by the built-in queries",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, strategy: Risk}]`, nil},
+	{"another unit than the built-in query's",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, unit: Percent}]`,
+		[]string{`args.resources[1].unit: Invalid value: "Percent": must be Ratio, which the built-in query of cpu returns`}},
+	{"the age of a query that is not given",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, timestampQuery: time}]`,
+		[]string{"args.resources[1].query: Required value: timestampQuery and deviationQuery refer to it"}},
+	{"a resource that is not known", `resources: [{name: first, query: query, timestampQuery: time}, {name: diskio}]`,
+		[]string{"args.resources[1].query: Required value: only cpu, diskIO, gpu, memory, network have built-in ones"}},
+	{"queries of its own, in any unit",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, query: query,
+			timestampQuery: time, unit: Absolute}]`, nil},
+	{"a query without its age", `resources: [{name: first, query: query, timestampQuery: time}, {name: power, query: query}]`,
+		[]string{"args.resources[1].timestampQuery: Required value: with query, the time of its newest raw samples"}},
+	{"Risk without the deviation",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, query: query, strategy: Risk,
+			timestampQuery: time}]`,
+		[]string{"args.resources[1].deviationQuery: Required value: the strategy Risk scores by the standard deviation of query"}},
+	{"Risk with the deviation",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: power, deviationQuery: deviation,
+			query: query, strategy: Risk, timestampQuery: time}]`, nil},
+	{"blank queries",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: power, deviationQuery: "\t",
+			query: " ", timestampQuery: "\n"}]`, []string{
+			`args.resources[1].query: Invalid value: " ": must not be blank`,
+			`args.resources[1].timestampQuery: Invalid value: "\n": must not be blank`,
+			`args.resources[1].deviationQuery: Invalid value: "\t": must not be blank`,
 		}},
-		{
-			name: "the same resource twice", change: func(args *config.NodeLoadArgs) {
-				args.Resources = []config.NodeLoadResource{measured("cpu"), measured("gpu"), measured("cpu")}
-			},
-			want: []string{`args.resources[2].name: Duplicate value: "cpu"`},
-		},
-		{name: "names", change: func(args *config.NodeLoadArgs) {
-			args.Resources = []config.NodeLoadResource{asked("a"), asked("A-0"), asked("b" + strings.Repeat("1", 53))}
+	{"huge pages and an annotation",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu,
+			estimator: {annotation: Example.com/use, resource: hugepages-2Mi}}]`, nil},
+	{"a device",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu,
+			estimator: {resource: nvidia.com/gpu}}]`, nil},
+	{"resources that no pod asks for",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu, estimator: {annotation: /use,
+			resource: CPU}}]`, []string{
+			`args.resources[1].estimator.resource: Unsupported value: "CPU": supported values: "cpu", "memory", "ephemeral-storage", "hugepages-<size>", "<prefix>/<name>"`,
+			`args.resources[1].estimator.annotation: Invalid value: "/use"`,
 		}},
-		{
-			name: "no names", change: func(args *config.NodeLoadArgs) {
-				args.Resources = []config.NodeLoadResource{asked(""), asked("0a"), asked("-a"), asked("a-"), asked("a_b"), asked("b" + strings.Repeat("1", 54)), asked("a\n")}
-			},
-			want: []string{
-				`args.resources[0].name: Invalid value: "": must be 1 to 54 letters`, `args.resources[1].name: Invalid value: "0a"`, `args.resources[2].name: Invalid value: "-a"`,
-				`args.resources[3].name: Invalid value: "a-"`, `args.resources[4].name: Invalid value: "a_b"`, `args.resources[5].name: Invalid value: "b111`,
-				`args.resources[6].name: Invalid value: "a\n"`,
-			},
-		},
-		{name: "a resource that only has a threshold, and one that is only looked at", change: func(args *config.NodeLoadArgs) {
-			args.Resources = []config.NodeLoadResource{measured("cpu"), measured("memory")}
-			args.Resources[0].Weight, args.Resources[0].Threshold, args.Resources[1].Weight = pointer.Int32(0), pointer.Int32(1), pointer.Int32(0)
-		}},
-		{
-			name: "nothing counts", change: func(args *config.NodeLoadArgs) { args.Resources[0].Weight = pointer.Int32(0) },
-			want: []string{"args.resources: Required value: at least one with a weight above 0 or a threshold"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			expectErrors(t, validate(t, "NodeLoad", nodeLoad(tt.change)), tt.want)
-		})
-	}
-}
-
-func TestValidateAResourceOfNodeLoad(t *testing.T) {
-	tests := []struct {
-		name string
-		// resource is measured("cpu") if it is nil.
-		resource func() config.NodeLoadResource
-		change   func(r *config.NodeLoadResource)
-		want     []string
-	}{
-		{name: "the lowest numbers", change: func(r *config.NodeLoadResource) {
-			r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("1n"), lasting(10*time.Second), pointer.Int32(1), pointer.Int32(0), pointer.Int32(1)
-			r.Margin, r.Sensitivity, r.Estimator.Factor = pointer.Float64(0), pointer.Float64(math.SmallestNonzeroFloat64), pointer.Int32(1)
-		}},
-		{name: "the highest numbers", change: func(r *config.NodeLoadResource) {
-			r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("1Ei"), lasting(time.Hour), pointer.Int32(100), pointer.Int32(100), pointer.Int32(99)
-			r.Margin, r.Sensitivity, r.Estimator.Factor, r.Estimator.Default = pointer.Float64(10), pointer.Float64(10), pointer.Int32(1000), quantity("1Ei")
-		}},
-		{
-			name: "numbers that are too low", change: func(r *config.NodeLoadResource) {
-				r.Capacity, r.Window, r.Threshold, r.Weight, r.Target = quantity("0"), lasting(10*time.Second-1), pointer.Int32(0), pointer.Int32(-1), pointer.Int32(0)
-				r.Margin, r.Sensitivity, r.Estimator.Factor, r.Estimator.Default = pointer.Float64(-0.01), pointer.Float64(0), pointer.Int32(0), quantity("-1m")
-			},
-			want: []string{
-				`.capacity: Invalid value: "0": must be more than 0`, `.window: Invalid value: "9.999999999s": must be between 10s and 1h0m0s, inclusive`,
-				".threshold: Invalid value: 0: must be between 1 and 100, inclusive", ".weight: Invalid value: -1: must be between 0 and 100, inclusive",
-				".target: Invalid value: 0: must be between 1 and 99, inclusive", ".margin: Invalid value: -0.01: must be between 0 and 10, inclusive",
-				".sensitivity: Invalid value: 0: must be more than 0 and at most 10", ".estimator.factor: Invalid value: 0: must be between 1 and 1000, inclusive",
-				`.estimator.default: Invalid value: "-1m": must be at least 0`,
-			},
-		},
-		{
-			name: "numbers that are too high", change: func(r *config.NodeLoadResource) {
-				r.Window, r.Threshold, r.Weight, r.Target = lasting(time.Hour+1), pointer.Int32(101), pointer.Int32(101), pointer.Int32(100)
-				r.Margin, r.Sensitivity, r.Estimator.Factor = pointer.Float64(10.01), pointer.Float64(10.01), pointer.Int32(1001)
-			},
-			want: []string{
-				".window: Invalid value", ".threshold: Invalid value: 101", ".weight: Invalid value: 101", ".target: Invalid value: 100", ".margin: Invalid value: 10.01",
-				".sensitivity: Invalid value: 10.01", ".estimator.factor: Invalid value: 1001",
-			},
-		},
-		{
-			name: "not numbers", change: func(r *config.NodeLoadResource) {
-				r.Margin, r.Sensitivity = pointer.Float64(math.NaN()), pointer.Float64(math.NaN())
-			},
-			want: []string{".margin: Invalid value: NaN", ".sensitivity: Invalid value: NaN"},
-		},
-		{
-			name: "what there is no choice of", change: func(r *config.NodeLoadResource) { r.Unit, r.Strategy, r.Estimator.By = "ratio", "Least", "Limit" },
-			want: []string{
-				`.unit: Unsupported value: "ratio": supported values: "Ratio", "Percent", "Absolute"`,
-				`.strategy: Unsupported value: "Least": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
-				`.estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
-			},
-		},
-		{name: "filled up to the target", change: func(r *config.NodeLoadResource) { r.Strategy = config.NodeLoadTargetUtilization }},
-		{name: "Risk by the built-in queries", change: func(r *config.NodeLoadResource) { r.Strategy = config.NodeLoadRisk }},
-		{
-			name: "another unit than the built-in query's", change: func(r *config.NodeLoadResource) { r.Unit = config.NodeLoadPercent },
-			want: []string{`.unit: Invalid value: "Percent": must be Ratio, which the built-in query of cpu returns`},
-		},
-		{
-			name: "the age of a query that is not given", change: func(r *config.NodeLoadResource) { r.TimestampQuery = "time" },
-			want: []string{".query: Required value: timestampQuery and deviationQuery refer to it"},
-		},
-		{
-			name: "the deviation of a query that is not given", change: func(r *config.NodeLoadResource) { r.DeviationQuery = "deviation" },
-			want: []string{".query: Required value: timestampQuery and deviationQuery refer to it"},
-		},
-		{
-			name: "a resource that is not known", resource: func() config.NodeLoadResource { return measured("diskio") },
-			want: []string{".query: Required value: only cpu, diskIO, gpu, memory, network have built-in ones"},
-		},
-		{
-			name: "an unknown one in another unit", resource: func() config.NodeLoadResource { return measured("power") },
-			change: func(r *config.NodeLoadResource) { r.Unit = config.NodeLoadAbsolute },
-			want:   []string{".query: Required value: only cpu"},
-		},
-		{name: "queries of its own, in any unit", resource: func() config.NodeLoadResource { return asked("cpu") }, change: func(r *config.NodeLoadResource) {
-			r.Unit = config.NodeLoadAbsolute
-		}},
-		{
-			name: "a query without its age", resource: func() config.NodeLoadResource { return asked("power") },
-			change: func(r *config.NodeLoadResource) { r.TimestampQuery = "" },
-			want:   []string{".timestampQuery: Required value: with query, the time of its newest raw samples"},
-		},
-		{
-			name: "Risk without the deviation", resource: func() config.NodeLoadResource { return asked("cpu") },
-			change: func(r *config.NodeLoadResource) { r.Strategy = config.NodeLoadRisk },
-			want:   []string{".deviationQuery: Required value: the strategy Risk scores by the standard deviation of query"},
-		},
-		{name: "Risk with the deviation", resource: func() config.NodeLoadResource { return asked("power") }, change: func(r *config.NodeLoadResource) {
-			r.Strategy, r.DeviationQuery = config.NodeLoadRisk, "deviation"
-		}},
-		{
-			name: "blank queries", resource: func() config.NodeLoadResource { return asked("power") },
-			change: func(r *config.NodeLoadResource) { r.Query, r.TimestampQuery, r.DeviationQuery = " ", "\n", "\t" },
-			want: []string{
-				`.query: Invalid value: " ": must not be blank`, `.timestampQuery: Invalid value: "\n": must not be blank`, `.deviationQuery: Invalid value: "\t": must not be blank`,
-			},
-		},
-		{name: "huge pages and an annotation", change: func(r *config.NodeLoadResource) {
-			r.Estimator.Resource, r.Estimator.Annotation = "hugepages-2Mi", "Example.com/use"
-		}},
-		{name: "ephemeral storage", change: func(r *config.NodeLoadResource) { r.Estimator.Resource = "ephemeral-storage" }},
-		{name: "a device", change: func(r *config.NodeLoadResource) { r.Estimator.Resource = "nvidia.com/gpu" }},
-		{
-			name: "resources that no pod asks for", change: func(r *config.NodeLoadResource) { r.Estimator.Resource, r.Estimator.Annotation = "CPU", "/use" },
-			want: []string{
-				`.estimator.resource: Unsupported value: "CPU": supported values: "cpu", "memory", "ephemeral-storage", "hugepages-<size>", "<prefix>/<name>"`,
-				`.estimator.annotation: Invalid value: "/use"`,
-			},
-		},
-		{
-			name: "a device without a name", change: func(r *config.NodeLoadResource) { r.Estimator.Resource = "nvidia.com/gpu!" },
-			want: []string{`.estimator.resource: Invalid value: "nvidia.com/gpu!"`},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			// The first resource is valid, so that there is one that counts.
-			r := measured("cpu")
-			if tt.resource != nil {
-				r = tt.resource()
-			}
-			if tt.change != nil {
-				tt.change(&r)
-			}
-			var want []string
-			for _, text := range tt.want {
-				want = append(want, "args.resources[1]"+text)
-			}
-			args := nodeLoad(func(args *config.NodeLoadArgs) { args.Resources = []config.NodeLoadResource{asked("first"), r} })
-			expectErrors(t, validate(t, "NodeLoad", args), want)
-		})
-	}
+	{"a device without a name",
+		`resources: [{name: first, query: query, timestampQuery: time}, {name: cpu,
+			estimator: {resource: "nvidia.com/gpu!"}}]`,
+		[]string{`args.resources[1].estimator.resource: Invalid value: "nvidia.com/gpu!"`}},
+	{"a server and a resource", ``, nil},
 }
 
 // TestNoSecretIsInAnErrorOfAnEndpoint has a password in each place of a URL, and in what is none.
@@ -591,32 +279,20 @@ func TestNoSecretIsInAnErrorOfAnEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"https://user:PASSWORD@example.com":       "Forbidden: a user and a password in a URL are not kept secret",
 		"https://PASSWORD@example.com":            "Forbidden: a user and a password in a URL are not kept secret",
-		"https://@example.com":                    "Forbidden: a user and a password in a URL are not kept secret",
 		"https://example.com/?token=PASSWORD":     "Forbidden: must not have a query or a fragment",
-		"https://example.com?":                    "Forbidden: must not have a query or a fragment",
 		"https://example.com#PASSWORD":            "Forbidden: must not have a query or a fragment",
-		"https://example.com/#":                   "Forbidden: must not have a query or a fragment",
 		"https://example.com/PASSWORD/api/v1/":    "Invalid value: (not shown): must end before /api/v1",
 		"":                                        "Invalid value: (not shown): must be a URL with a host",
-		"PASSWORD":                                "Invalid value: (not shown): must be a URL with a host",
 		"user:PASSWORD@example.com":               "Invalid value: (not shown): must be a URL with a host",
-		"//user:PASSWORD@example.com":             "Invalid value: (not shown): must be a URL with a host",
-		"http:user:PASSWORD@example.com":          "Invalid value: (not shown): must be a URL with a host",
 		"http:///PASSWORD":                        "Invalid value: (not shown): must be a URL with a host",
-		"http://:9090":                            "Invalid value: (not shown): must be a URL with a host",
-		"http://user:PASSWORD@:9090":              "Invalid value: (not shown): must be a URL with a host",
 		"ftp://user:PASSWORD@example.com":         "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com:port":   "Invalid value: (not shown): must be a URL with a host",
-		"http://user:PASS WORD@example.com":       "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com/%zz":    "Invalid value: (not shown): must be a URL with a host",
-		"http://user:PASSWORD@example.com:0":      "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com:65536":  "Invalid value: (not shown): must be a URL with a host",
 		"http://user:PASSWORD@example.com\n:9090": "Invalid value: (not shown): must be a URL with a host",
 	} {
 		t.Run(endpoint, func(t *testing.T) {
-			err := validate(t, "NodeLoad", nodeLoad(func(args *config.NodeLoadArgs) {
-				args.Prometheus.Endpoints = append(args.Prometheus.Endpoints, endpoint)
-			}))
+			err := validate(t, "NodeLoad", given(t, "NodeLoad", fmt.Sprintf(`prometheus: {endpoints: ["https://a", %q]}`, endpoint)))
 			expectErrors(t, err, []string{"args.prometheus.endpoints[1]: " + want})
 			if strings.Contains(err.Error(), "PASS") {
 				t.Errorf("the error shows it: %v", err)
@@ -627,14 +303,10 @@ func TestNoSecretIsInAnErrorOfAnEndpoint(t *testing.T) {
 
 // TestNoSecretIsInAnErrorOfAFileOrAHeader has secrets in the place of files, of a header's name, and in values.
 func TestNoSecretIsInAnErrorOfAFileOrAHeader(t *testing.T) {
-	err := validate(t, "NodeLoad", nodeLoad(func(args *config.NodeLoadArgs) {
-		p := &args.Prometheus
-		p.BearerTokenFile, p.TLS.CAFile, p.TLS.CertFile, p.TLS.KeyFile = "PASSWORD", "PASSWORD", "PASSWORD", "/PASSWORD\n"
-		p.Headers = []config.NodeLoadHeader{
-			{Name: "X-Key: PASSWORD", Value: "a"}, {Name: "Host", Value: "PASSWORD"}, {Name: "Authorization", Value: "PASSWORD"}, {Name: "X", Value: "PASSWORD\n"},
-			{Name: "X", Value: "PASSWORD", ValueFile: "PASSWORD"},
-		}
-	}))
+	err := validate(t, "NodeLoad", given(t, "NodeLoad", `prometheus: {bearerTokenFile: PASSWORD,
+		tls: {caFile: PASSWORD, certFile: PASSWORD, keyFile: "/PASSWORD\n"}, headers: [
+		{name: "X-Key: PASSWORD", value: a}, {name: Host, value: PASSWORD}, {name: Authorization, value: PASSWORD},
+		{name: X, value: "PASSWORD\n"}, {name: X, value: PASSWORD, valueFile: PASSWORD}]}`))
 	if err == nil || strings.Count(err.Error(), "args.prometheus") != 12 || strings.Contains(err.Error(), "PASSWORD") {
 		t.Errorf("got %v, want 12 errors that show no secret", err)
 	}
@@ -646,9 +318,7 @@ func TestHeadersOfTheClientAreItsOwn(t *testing.T) {
 		"accept", "ACCEPT-ENCODING", "Connection", "content-encoding", "Content-Length", "content-type", "Expect", "host", "Keep-Alive", "Proxy-Connection", "TE",
 		"Trailer", "transfer-encoding", "Upgrade",
 	} {
-		err := validate(t, "NodeLoad", nodeLoad(func(args *config.NodeLoadArgs) {
-			args.Prometheus.Headers = []config.NodeLoadHeader{{Name: name, Value: "a"}}
-		}))
+		err := validate(t, "NodeLoad", given(t, "NodeLoad", `prometheus: {headers: [{name: `+name+`, value: a}]}`))
 		expectErrors(t, err, []string{"args.prometheus.headers[0].name: Forbidden: the client itself sets "})
 	}
 }

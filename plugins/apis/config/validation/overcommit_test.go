@@ -3,66 +3,37 @@
 package validation
 
 import (
-	"math"
 	"testing"
-	"time"
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
-	"k8s.io/utils/pointer"
 )
 
-func TestValidateOvercommitArgs(t *testing.T) {
-	valid := func() *config.OvercommitArgs {
-		return &config.OvercommitArgs{
-			Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"http://prometheus:9090"}, Timeout: lasting(time.Second)},
-			RefreshInterval: lasting(30 * time.Second), MaxSampleAge: lasting(time.Minute), NodeMatch: config.NodeLoadNodeMatch{Label: "node", By: config.NodeLoadMatchName},
-			Horizon: lasting(30 * time.Minute), Predictor: config.OvercommitMaximum, Percentile: pointer.Int32(50),
-		}
-	}
-	for name, test := range map[string]struct {
-		change func(*config.OvercommitArgs)
-		want   []string
-	}{
-		"the smallest values": {func(*config.OvercommitArgs) {}, nil},
-		"the largest values": {func(args *config.OvercommitArgs) {
-			args.Horizon, args.Sigmas, args.Percentile, args.HeadroomPercent = lasting(2*time.Hour), pointer.Float64(10), pointer.Int32(100), pointer.Int32(90)
-		}, nil},
-		"a longer horizon": {func(args *config.OvercommitArgs) { args.Horizon = lasting(3 * time.Hour) }, []string{"args.horizon: Invalid value"}},
-		"a longer horizon with queries": {func(args *config.OvercommitArgs) {
-			args.Horizon = lasting(24 * time.Hour)
-			args.Queries = config.OvercommitQueries{NodeMean: "a", NodeDeviation: "b", NodeNow: "c", NodeTimestamp: "d", PodPercentile: "e", PodTimestamp: "f"}
-		}, nil},
-		"everything wrong": {func(args *config.OvercommitArgs) {
-			*args = config.OvercommitArgs{
-				Prometheus: config.NodeLoadPrometheus{Timeout: lasting(0)}, RefreshInterval: lasting(0), NodeMatch: config.NodeLoadNodeMatch{Label: " ", By: "IP"},
-				Predictor: "Best", Horizon: lasting(time.Minute), Sigmas: pointer.Float64(math.NaN()), Percentile: pointer.Int32(49), HeadroomPercent: pointer.Int32(91), MaxSampleAge: lasting(2 * time.Hour),
-			}
-		}, []string{
-			`args.predictor: Unsupported value: "Best"`, "args.prometheus.endpoints: Required value", "args.prometheus.timeout: Invalid value",
-			"args.refreshInterval: Invalid value", "args.maxSampleAge: Invalid value", "args.nodeMatch.label: Invalid value", "args.nodeMatch.by: Unsupported value",
-			"args.horizon: Invalid value", "args.sigmas: Invalid value", "args.percentile: Invalid value", "args.headroomPercent: Invalid value",
+var overcommitTests = []argsTest{
+	{"everything wrong",
+		`predictor: Best, prometheus: {endpoints: null, timeout: 0s}, refreshInterval: 0s, maxSampleAge: 2h, horizon: 1m,
+			nodeMatch: {label: " ", by: IP}, sigmas: 11, percentile: 49, headroomPercent: 91`, []string{
+			`args.predictor: Unsupported value: "Best"`, "args.prometheus.endpoints: Required value",
+			"args.prometheus.timeout: Invalid value", "args.refreshInterval: Invalid value",
+			"args.maxSampleAge: Invalid value", "args.nodeMatch.label: Invalid value",
+			"args.nodeMatch.by: Unsupported value", "args.horizon: Invalid value", "args.sigmas: Invalid value",
+			"args.percentile: Invalid value", "args.headroomPercent: Invalid value",
 		}},
-		"some of the queries": {func(args *config.OvercommitArgs) {
-			args.Queries = config.OvercommitQueries{NodeMean: "a", NodeDeviation: "b", NodeNow: " ", NodeTimestamp: "d", PodPercentile: "e"}
-		}, []string{"args.queries.nodeNow: Required value", "args.queries.podTimestamp: Required value"}},
-		"queries that are not used": {func(args *config.OvercommitArgs) {
-			args.Predictor = config.OvercommitNSigma
-			args.Queries = config.OvercommitQueries{NodeMean: "a", NodeDeviation: "b", NodeNow: "c", NodeTimestamp: "d", PodPercentile: "e"}
-		}, []string{"args.queries.nodeNow: Forbidden", "args.queries.podPercentile: Forbidden"}},
-		"no server is asked": {func(args *config.OvercommitArgs) {
-			args.Predictor, args.Prometheus = config.OvercommitRequests, config.NodeLoadPrometheus{}
-		}, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			args := valid()
-			test.change(args)
-			expectErrors(t, validate(t, overcommit, args), test.want)
-		})
-	}
+	{"queries that are not used",
+		`predictor: NSigma, queries: {nodeDeviation: b, nodeMean: a, nodeNow: c, nodeTimestamp: d, podPercentile: e}`,
+		[]string{"args.queries.nodeNow: Forbidden", "args.queries.podPercentile: Forbidden"}},
+	{"no server is asked", `predictor: Requests, prometheus: null`, nil},
+	{"the smallest values", `horizon: 30m, percentile: 50`, nil},
+	{"the largest values", `headroomPercent: 90, horizon: 2h, percentile: 100, sigmas: 10`, nil},
+	{"a longer horizon", `horizon: 3h`, []string{"args.horizon: Invalid value"}},
+	{"a longer horizon with queries",
+		`horizon: 24h, queries: {nodeDeviation: b, nodeMean: a, nodeNow: c, nodeTimestamp: d, podPercentile: e,
+			podTimestamp: f}`, nil},
+	{"some of the queries", `queries: {nodeDeviation: b, nodeMean: a, nodeNow: " ", nodeTimestamp: d, podPercentile: e}`,
+		[]string{"args.queries.nodeNow: Required value", "args.queries.podTimestamp: Required value"}},
+	{"without measurements", `predictor: Requests, prometheus: null`, nil},
 }
 
 func TestValidateProfile(t *testing.T) {

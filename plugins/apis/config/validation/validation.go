@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	corevalidation "k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
@@ -60,9 +61,7 @@ func ValidateMyScorePluginArgs(path *field.Path, args *config.MyScorePluginArgs)
 	errs = append(errs, validateLength(valuesPath, len(args.PreferredValues), maxPreferredValues, "label values")...)
 	seen := sets.NewString()
 	for i, value := range args.PreferredValues {
-		for _, message := range validation.IsValidLabelValue(value) {
-			errs = append(errs, field.Invalid(valuesPath.Index(i), value, message))
-		}
+		errs = append(errs, validateLabelValue(valuesPath.Index(i), value)...)
 		errs = append(errs, validateUnique(valuesPath.Index(i), value, seen)...)
 	}
 	return errs.ToAggregate()
@@ -105,10 +104,7 @@ func ValidatePodFilterArgs(path *field.Path, args *config.PodFilterArgs) error {
 
 // ValidateRunningImageLocalityArgs checks that count is supported and that both weights are percentages.
 func ValidateRunningImageLocalityArgs(path *field.Path, args *config.RunningImageLocalityArgs) error {
-	var errs field.ErrorList
-	if args.Count != config.CountImages && args.Count != config.CountContainers {
-		errs = append(errs, field.NotSupported(path.Child("count"), args.Count, []string{string(config.CountImages), string(config.CountContainers)}))
-	}
+	errs := validateOneOf(path.Child("count"), string(args.Count), string(config.CountImages), string(config.CountContainers))
 	errs = append(errs, validateRange(path.Child("sizeWeight"), args.SizeWeight, 0, 100)...)
 	errs = append(errs, validateRange(path.Child("spreadWeight"), *args.SpreadWeight, 0, 100)...)
 	return errs.ToAggregate()
@@ -169,9 +165,7 @@ func validateNamespaces(path *field.Path, namespaces []string) field.ErrorList {
 	var errs field.ErrorList
 	seen := sets.NewString()
 	for i, namespace := range namespaces {
-		for _, message := range validation.IsDNS1123Label(namespace) {
-			errs = append(errs, field.Invalid(path.Index(i), namespace, message))
-		}
+		errs = append(errs, corevalidation.ValidateDNS1123Label(namespace, path.Index(i))...)
 		errs = append(errs, validateUnique(path.Index(i), namespace, seen)...)
 	}
 	return errs
@@ -187,9 +181,7 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 	for i := range selector.MatchExpressions {
 		valuesPath := path.Child("matchExpressions").Index(i).Child("values")
 		for j, value := range selector.MatchExpressions[i].Values {
-			for _, message := range validation.IsValidLabelValue(value) {
-				errs = append(errs, field.Invalid(valuesPath.Index(j), value, message))
-			}
+			errs = append(errs, validateLabelValue(valuesPath.Index(j), value)...)
 		}
 	}
 	return errs
@@ -197,23 +189,17 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 
 // validateRule checks the common fields of rules. Actions other than Allow and Deny may be added.
 func validateRule(path *field.Path, name string, action config.FilterAction, seen sets.String, more ...config.FilterAction) field.ErrorList {
-	var errs field.ErrorList
-	for _, message := range validation.IsDNS1123Label(name) {
-		errs = append(errs, field.Invalid(path.Child("name"), name, message))
-	}
+	errs := corevalidation.ValidateDNS1123Label(name, path.Child("name"))
 	errs = append(errs, validateUnique(path.Child("name"), name, seen)...)
 	return append(errs, validateAction(path.Child("action"), action, more...)...)
 }
 
 func validateAction(path *field.Path, action config.FilterAction, more ...config.FilterAction) field.ErrorList {
-	var supported []string
-	for _, one := range append([]config.FilterAction{config.FilterAllow, config.FilterDeny}, more...) {
-		if action == one {
-			return nil
-		}
+	supported := []string{string(config.FilterAllow), string(config.FilterDeny)}
+	for _, one := range more {
 		supported = append(supported, string(one))
 	}
-	return field.ErrorList{field.NotSupported(path, action, supported)}
+	return validateOneOf(path, string(action), supported...)
 }
 
 // patternSyntax is the syntax of path.Match with the characters of names, because other characters match no name.

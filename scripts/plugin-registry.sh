@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # Functions of new-plugin.sh and remove-plugin.sh that change the patch that registers plugins. Sourced after
-# environment.sh and tree.sh.
+# environment.sh and tree-edits.sh.
 REGISTRY=0310-registry-add-our-plugins
 REGISTRY_FILE=pkg/scheduler/framework/plugins/registry.go
 REGISTRY_SCRATCH=$OUTPUT/.registry
