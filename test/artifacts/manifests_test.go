@@ -82,29 +82,26 @@ func TestBaseHasEveryPartOfASecondScheduler(t *testing.T) {
 	}
 }
 
+// TestPodsOfTheExtenderAreConfined has what the API server does not check where the Pod Security is restricted, as in
+// integration/leastprivilege.
+func TestPodsOfTheExtenderAreConfined(t *testing.T) {
+	objects := render(t, folder+"/scheduler-extender")
+	container := the[*appsv1.Deployment](t, objects).Spec.Template.Spec.Containers[0]
+	if !slices.Contains(container.Command, "--client-ca-file=/etc/scheduler-extender/ca.crt") || !isTrue(container.SecurityContext.ReadOnlyRootFilesystem) ||
+		!isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken) {
+		t.Errorf("want clients with a certificate, a read-only root file system, and a token for no other pod: %+v", container)
+	}
+}
+
+// TestPodsOfTheSecondSchedulerAreConfined is like TestPodsOfTheExtenderAreConfined.
 func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 	objects := render(t, secondScheduler)
 	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
-	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
-		t.Fatalf("containers: %+v, want one", pod.Containers)
-	}
-	container := pod.Containers[0]
-	own := container.SecurityContext
-	if own == nil || pod.SecurityContext == nil {
-		t.Fatalf("no security context: of the pod %+v, of the container %+v", pod.SecurityContext, own)
-	}
-	user, group := pod.SecurityContext.RunAsUser, pod.SecurityContext.RunAsGroup
-	seccomp, capabilities := pod.SecurityContext.SeccompProfile, own.Capabilities
+	container, all := pod.Containers[0], pod.SecurityContext
 	limits, requests := container.Resources.Limits, container.Resources.Requests
 	for what, good := range map[string]bool{
-		"it runs as an ordinary user": isTrue(pod.SecurityContext.RunAsNonRoot) && own.RunAsNonRoot == nil &&
-			user != nil && *user == 65532 && own.RunAsUser == nil && group != nil && *group == 65532 && own.RunAsGroup == nil,
-		"seccomp is on": seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
-		"it has no capabilities": capabilities != nil && len(capabilities.Add) == 0 &&
-			slices.Equal(capabilities.Drop, []corev1.Capability{"ALL"}),
-		"it writes nothing into the image": isTrue(own.ReadOnlyRootFilesystem),
-		"it cannot get more rights":        isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
-		"it has namespaces of its own":     !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
+		"it has the user and the group of the image": all.RunAsUser != nil && *all.RunAsUser == 65532 && all.RunAsGroup != nil && *all.RunAsGroup == 65532,
+		"it writes nothing into the image":           isTrue(container.SecurityContext.ReadOnlyRootFilesystem),
 		"it has nothing but its configuration": len(pod.Volumes) == 1 && pod.Volumes[0].ConfigMap != nil &&
 			len(container.VolumeMounts) == 1 && container.VolumeMounts[0].ReadOnly,
 		"it has a service account of its own":     pod.ServiceAccountName == profile && isTrue(pod.AutomountServiceAccountToken),
@@ -133,33 +130,6 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 		if get.Path != "/healthz" || get.Scheme != corev1.URISchemeHTTPS || !slices.ContainsFunc(container.Ports, isPort) {
 			t.Errorf("the %s probe gets %s at %s over %s; want /healthz at 10259 over HTTPS",
 				name, get.Path, get.Port.String(), get.Scheme)
-		}
-	}
-}
-
-func TestPodsOfTheExtenderAreConfined(t *testing.T) {
-	objects := render(t, folder+"/scheduler-extender")
-	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
-	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
-		t.Fatalf("containers: %+v, want one", pod.Containers)
-	}
-	own, all := pod.Containers[0].SecurityContext, pod.SecurityContext
-	if own == nil || own.Capabilities == nil || all == nil || all.SeccompProfile == nil || all.RunAsUser == nil {
-		t.Fatalf("no security context: of the pod %+v, of the container %+v", all, own)
-	}
-	for what, good := range map[string]bool{
-		"it runs as an ordinary user": isTrue(all.RunAsNonRoot) && *all.RunAsUser != 0 && own.RunAsNonRoot == nil && own.RunAsUser == nil,
-		"seccomp is on":               all.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
-		"it has no capabilities": len(own.Capabilities.Add) == 0 &&
-			slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}),
-		"it writes nothing into the image":     isTrue(own.ReadOnlyRootFilesystem),
-		"it cannot get more rights":            isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
-		"it has namespaces of its own":         !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
-		"no other pod has the account's token": isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
-		"clients need a certificate":           slices.Contains(pod.Containers[0].Command, "--client-ca-file=/etc/scheduler-extender/ca.crt"),
-	} {
-		if !good {
-			t.Errorf("not so: %s", what)
 		}
 	}
 }
@@ -320,18 +290,9 @@ func shippedProfiles(t *testing.T) map[string][]string {
 }
 
 func TestChangedConfigurationRollsTheDeployment(t *testing.T) {
-	changed := t.TempDir()
-	if err := os.CopyFS(changed, os.DirFS(secondScheduler)); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(changed, "config.yaml")
-	if err := os.WriteFile(file, append(readFile(t, file), "podMaxBackoffSeconds: 20\n"...), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	before := the[*appsv1.Deployment](t, render(t, secondScheduler)).Spec.Template.Spec.Volumes[0].ConfigMap.Name
-	after := the[*appsv1.Deployment](t, render(t, changed)).Spec.Template.Spec.Volumes[0].ConfigMap.Name
-	if before == after {
-		t.Errorf("the ConfigMap is called %s with either configuration", before)
+	name := the[*appsv1.Deployment](t, render(t, secondScheduler)).Spec.Template.Spec.Volumes[0].ConfigMap.Name
+	if !regexp.MustCompile(`-[a-z0-9]{10}$`).MatchString(name) {
+		t.Errorf("the ConfigMap is called %s, without a hash of its content", name)
 	}
 }
 

@@ -13,13 +13,11 @@ import (
 	"time"
 )
 
-// simulator is one of the programs that gangs compares.
-type simulator struct{ name, program, config string }
-
-// gangRuns are runs of the simulator that end after a limit.
+// gangRuns are runs of simulators, by names, that end after a limit.
 type gangRuns struct {
-	simulators []simulator
+	config     string
 	limit      time.Duration
+	simulators [][2]string // NAME and PROGRAM
 }
 
 // gangs prints two tables: one large gang, and days of 200 gangs at three loads. ONLY is a regular expression for attempt
@@ -37,10 +35,10 @@ func gangs(arguments []string) error {
 	if err != nil {
 		return fmt.Errorf("ONLY: %w; next: make bench NAME=gangs ONLY=attempt", err)
 	}
-	r := gangRuns{limit: time.Duration(limit) * time.Second}
+	r := gangRuns{config: arguments[0], limit: time.Duration(limit) * time.Second}
 	for _, side := range arguments[4:] {
 		name, program, _ := strings.Cut(side, "=")
-		r.simulators = append(r.simulators, simulator{name, program, arguments[0]})
+		r.simulators = append(r.simulators, [2]string{name, program})
 	}
 	if only.MatchString("attempt") {
 		err = r.attempts()
@@ -52,12 +50,12 @@ func gangs(arguments []string) error {
 }
 
 // simulate runs a simulator, and returns the figures of its output. A run that is cut off may have some.
-func (r gangRuns) simulate(s simulator, name string, arguments ...string) (map[string]string, used, error) {
+func (r gangRuns) simulate(simulator [2]string, name, snapshot, trace, length string) (map[string]string, used, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.limit)
 	defer cancel()
-	output := name + "." + s.name + ".csv"
-	u, failure := run(ctx, name+"."+s.name, s.program, append([]string{"--config", s.config, "--output", output}, arguments...)...)
-	rows, err := readCSV(output)
+	name += "." + simulator[0]
+	u, failure := run(ctx, name, simulator[1], "--config", r.config, "--output", name+".csv", "--snapshot", snapshot, "--trace", trace, "--for", length)
+	rows, err := readCSV(name + ".csv")
 	if err != nil || len(rows) == 0 {
 		return nil, u, errors.Join(failure, err)
 	}
@@ -82,19 +80,19 @@ func (r gangRuns) attempts() error {
 			return err
 		}
 		for _, s := range r.simulators {
-			_, alone, err := r.simulate(s, "alone", "--snapshot", "5000.json", "--trace", "alone.csv", "--for", "11s")
+			_, alone, err := r.simulate(s, "alone", "5000.json", "alone.csv", "11s")
 			if err != nil {
 				return err
 			}
-			figures, both, err := r.simulate(s, "gang", "--snapshot", "5000.json", "--trace", "gang.csv", "--for", "11s")
+			figures, both, err := r.simulate(s, "gang", "5000.json", "gang.csv", "11s")
 			if err != nil {
 				return err
 			}
 			attempts, err := strconv.ParseFloat(figures["attempts"], 64)
 			if err != nil {
-				return fmt.Errorf("attempts of gang.%s.csv: %w", s.name, err)
+				return fmt.Errorf("attempts of gang.%s.csv: %w", s[0], err)
 			}
-			fmt.Printf("| %s, %d free | %.0f | %.1f |\n", s.name, 5000-fillers, attempts-float64(fillers), both.user-alone.user)
+			fmt.Printf("| %s, %d free | %.0f | %.1f |\n", s[0], 5000-fillers, attempts-float64(fillers), both.user-alone.user)
 		}
 	}
 	return nil
@@ -113,16 +111,16 @@ func (r gangRuns) days(seed int) error {
 			return err
 		}
 		for _, s := range r.simulators {
-			figures, u, err := r.simulate(s, name, "--snapshot", "300.json", "--trace", name+".trace.csv", "--for", "30h")
+			figures, u, err := r.simulate(s, name, "300.json", name+".trace.csv", "30h")
 			if err != nil {
 				return err
 			}
-			row := fmt.Sprintf("| %d %% load, %s", load, s.name)
+			row := fmt.Sprintf("| %d %% load, %s", load, s[0])
 			for _, figure := range []string{"gang_complete_p50_seconds", "gang_complete_p99_seconds", "gangs_incomplete",
 				"allocation_percent{resource=cpu}", "preemptions", "gang_held_core_seconds"} {
 				row += " | " + figures[figure]
 			}
-			log, err := os.ReadFile(name + "." + s.name + ".log")
+			log, err := os.ReadFile(name + "." + s[0] + ".log")
 			if err != nil {
 				return err
 			}

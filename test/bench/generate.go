@@ -3,21 +3,14 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"fmt"
 	"math"
 	"os"
 	"slices"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"kube-scheduler-fork/build/localcluster"
 )
+
+const zone, host = "topology.kubernetes.io/zone", "kubernetes.io/hostname"
 
 // random is a generator with the same numbers on all machines and in all versions of this program.
 type random int
@@ -27,58 +20,22 @@ func (r *random) below(limit int) int {
 	return int(*r) % limit
 }
 
-// newNode describes a node that is ready.
-func newNode(number, cores, gigabytes int) *corev1.Node {
-	name := fmt.Sprintf("node-%05d", number)
-	resources := amounts(fmt.Sprint(cores), fmt.Sprintf("%dGi", gigabytes))
-	resources[corev1.ResourcePods] = resource.MustParse("110")
-	return &corev1.Node{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Node"},
-		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}},
-		Status: corev1.NodeStatus{Capacity: resources, Allocatable: resources,
-			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
-	}
+// newNode describes in JSON a node that is ready, with four gibibytes of memory a core and further labels.
+func newNode(number, cores int, labels string) string {
+	name, resources := fmt.Sprintf("node-%05d", number), fmt.Sprintf(`{"cpu":"%d","memory":"%dGi","pods":"110"}`, cores, 4*cores)
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Node","metadata":{"name":%q,"labels":{"kubernetes.io/hostname":%[1]q%s}},`+
+		`"status":{"capacity":%s,"allocatable":%[3]s,"conditions":[{"type":"Ready","status":"True"}]}}`, name, labels, resources)
 }
 
-func amounts(cpu, memory string) corev1.ResourceList {
-	return corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse(memory)}
-}
-
-func newPod(name, cpu, memory string) *corev1.Pod {
-	pod := localcluster.NewPod(name, "")
-	pod.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}
-	pod.Spec.Containers[0].Resources.Requests = amounts(cpu, memory)
-	return pod
+// newPod describes a pod in JSON, with further fields of its metadata, its spec and its own.
+func newPod(name, cpu, memory, metadata, spec, own string) string {
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"default","name":%q%s},"spec":{"containers":[{"name":"main",`+
+		`"image":"app","resources":{"requests":{"cpu":%q,"memory":%q}}}]%s}%s}`, name, metadata, cpu, memory, spec, own)
 }
 
 // writeSnapshot writes objects as a List.
-func writeSnapshot(file string, objects func(yield func(any) bool)) error {
-	return write(file, func(out *bufio.Writer) error {
-		before := `{"apiVersion":"v1","kind":"List","items":[`
-		for object := range objects {
-			content, err := json.Marshal(object)
-			if err != nil {
-				return err
-			}
-			fmt.Fprintf(out, "%s\n%s", before, content)
-			before = ","
-		}
-		_, err := out.WriteString("\n]}\n")
-		return err
-	})
-}
-
-func write(file string, content func(*bufio.Writer) error) error {
-	created, err := os.Create(file)
-	if err != nil {
-		return err
-	}
-	defer created.Close()
-	out := bufio.NewWriter(created)
-	if err := content(out); err != nil {
-		return err
-	}
-	return out.Flush()
+func writeSnapshot(file string, objects []string) error {
+	return writeLines(file, `{"apiVersion":"v1","kind":"List","items":[`, strings.Join(objects, ",\n"), "]}")
 }
 
 // writeLines writes a trace, which is sorted by the times at the beginnings of its lines.
@@ -87,41 +44,29 @@ func writeLines(file string, lines ...string) error {
 }
 
 // equalNodes are nodes with 32 cores.
-func equalNodes(count int) func(func(any) bool) {
-	return func(yield func(any) bool) {
-		for i := 0; i < count && yield(newNode(i, 32, 128)); i++ {
-		}
+func equalNodes(count int) (nodes []string) {
+	for i := range count {
+		nodes = append(nodes, newNode(i, 32, ""))
 	}
+	return nodes
 }
 
 // mixedNodes are nodes in three zones, of three sizes, and pods on each of them.
-func mixedNodes(count, pods int) func(func(any) bool) {
-	return func(yield func(any) bool) {
-		for i := range count {
-			size := 8 << (i % 3)
-			node := newNode(i, size, 4*size)
-			node.Labels[corev1.LabelTopologyZone] = fmt.Sprint("zone-", i/3%3)
-			node.Labels["disk"] = "hdd"
-			if i%4 == 0 {
-				node.Labels["disk"] = "ssd"
-			}
-			if !yield(node) {
-				return
-			}
-			for j := range pods {
-				app, controller := fmt.Sprint("app-", (i*pods+j)%500), true
-				pod := newPod(fmt.Sprintf("old-%05d-%d", i, j), fmt.Sprintf("%dm", 100+j*50), fmt.Sprintf("%dMi", 256+j*128))
-				pod.Labels = map[string]string{"app": app}
-				pod.OwnerReferences = []metav1.OwnerReference{
-					{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app, UID: types.UID(app), Controller: &controller}}
-				pod.Spec.NodeName, pod.Status.Phase = node.Name, corev1.PodRunning
-				pod.Spec.Containers[0].Image = fmt.Sprint("app:", j)
-				if !yield(pod) {
-					return
-				}
-			}
+func mixedNodes(count, pods int) (objects []string) {
+	for i := range count {
+		disk := "hdd"
+		if i%4 == 0 {
+			disk = "ssd"
+		}
+		objects = append(objects, newNode(i, 8<<(i%3), fmt.Sprintf(`,%q:"zone-%d","disk":%q`, zone, i/3%3, disk)))
+		for j := range pods {
+			app := fmt.Sprint("app-", (i*pods+j)%500)
+			objects = append(objects, newPod(fmt.Sprintf("old-%05d-%d", i, j), fmt.Sprintf("%dm", 100+j*50), fmt.Sprintf("%dMi", 256+j*128),
+				fmt.Sprintf(`,"labels":{"app":%q},"ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":%[1]q,"uid":%[1]q,"controller":true}]`, app),
+				fmt.Sprintf(`,"nodeName":"node-%05d"`, i), `,"status":{"phase":"Running"}`))
 		}
 	}
+	return objects
 }
 
 // basicTrace has equal pods that stay.
@@ -135,38 +80,25 @@ func basicTrace(count int) []string {
 
 // mixedTrace has pods of six sizes: plain ones, with a node selector, with one or two spread constraints, with affinity to a
 // zone, and with anti-affinity to a host.
-func mixedTrace(count int) (lines []string, err error) {
+func mixedTrace(count int) (lines []string) {
 	for i := range count {
-		app := map[string]string{"app": fmt.Sprintf("%d-%d", i%6, i/240)}
-		selector := &metav1.LabelSelector{MatchLabels: app}
-		pod := newPod(fmt.Sprint("pod-", i), fmt.Sprintf("%dm", 50*(1+i%5)), fmt.Sprintf("%dMi", 128*(1+i%7)))
-		pod.Labels = app
-		spread := func(skew int32, key string, otherwise corev1.UnsatisfiableConstraintAction) {
-			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-				MaxSkew: skew, TopologyKey: key, WhenUnsatisfiable: otherwise, LabelSelector: selector})
+		app := fmt.Sprintf(`{"app":"%d-%d"}`, i%6, i/240)
+		spread := func(skew int, key, otherwise string) string {
+			return fmt.Sprintf(`{"maxSkew":%d,"topologyKey":%q,"whenUnsatisfiable":%q,"labelSelector":{"matchLabels":%s}}`, skew, key, otherwise, app)
 		}
-		switch i % 6 {
-		case 1:
-			pod.Spec.NodeSelector = map[string]string{"disk": "ssd"}
-		case 2:
-			spread(1, corev1.LabelTopologyZone, corev1.DoNotSchedule)
-		case 3:
-			spread(2, corev1.LabelTopologyZone, corev1.DoNotSchedule)
-			spread(3, corev1.LabelHostname, corev1.ScheduleAnyway)
-		case 4:
-			pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-				{TopologyKey: corev1.LabelTopologyZone, LabelSelector: selector}}}}
-		case 5:
-			pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{
-				{TopologyKey: corev1.LabelHostname, LabelSelector: selector}}}}
+		affinity := func(kind, key string) string {
+			return fmt.Sprintf(`,"affinity":{%q:{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":%q,"labelSelector":{"matchLabels":%s}}]}}`, kind, key, app)
 		}
-		line, err := json.Marshal(map[string]any{"time": fmt.Sprintf("%.2fs", float64(i)/100), "pod": pod})
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, string(line))
+		spec := []string{
+			"", `,"nodeSelector":{"disk":"ssd"}`,
+			`,"topologySpreadConstraints":[` + spread(1, zone, "DoNotSchedule") + "]",
+			`,"topologySpreadConstraints":[` + spread(2, zone, "DoNotSchedule") + "," + spread(3, host, "ScheduleAnyway") + "]",
+			affinity("podAffinity", zone), affinity("podAntiAffinity", host),
+		}[i%6]
+		pod := newPod(fmt.Sprint("pod-", i), fmt.Sprintf("%dm", 50*(1+i%5)), fmt.Sprintf("%dMi", 128*(1+i%7)), `,"labels":`+app, spec, "")
+		lines = append(lines, fmt.Sprintf(`{"time":"%.2fs","pod":%s}`, float64(i)/100, pod))
 	}
-	return lines, nil
+	return lines
 }
 
 // dayTrace is a day: more pods arrive at noon, and each runs up to two hours.

@@ -5,7 +5,6 @@ package main
 import (
 	"bufio"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -27,22 +26,21 @@ const usual = "SchedulingBasic,SchedulingPodAntiAffinity,TopologySpreading,Sched
 // pod. The API server runs without priority and fairness, which would refuse many requests of the test's one client, each
 // for a second. No metrics are collected, because the test breaks off where one has counted nothing (Preemption).
 func workloads(arguments []string) error {
-	text := ""
-	for _, file := range arguments[:2] {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		text += string(content)
+	upstream, err := os.ReadFile(arguments[0])
+	if err != nil {
+		return err
+	}
+	ours, err := os.ReadFile(arguments[1])
+	if err != nil {
+		return err
 	}
 	// Pods whose namespace is not named are in namespace-N, where N is the number of the operation.
-	text = strings.NewReplacer("namespace: sched-setup", "namespace: namespace-8", "namespace: sched-test", "namespace: namespace-9").Replace(text)
+	text := strings.NewReplacer("namespace: sched-setup", "namespace: namespace-8", "namespace: sched-test", "namespace: namespace-9").Replace(string(upstream) + string(ours))
 	var tests []map[string]any
 	if err := yaml.Unmarshal([]byte(text), &tests); err != nil {
 		return err
 	}
-	var all []string
-	names := map[string]bool{}
+	var all, names []string
 	for _, test := range tests {
 		gates, _ := test["featureGates"].(map[string]any)
 		if gates == nil {
@@ -52,7 +50,7 @@ func workloads(arguments []string) error {
 		test["featureGates"], test["metricsCollectorConfig"] = gates, map[string]any{}
 		operations, _ := test["workloadTemplate"].([]any)
 		test["workloadTemplate"] = append([]any{map[string]any{"opcode": "createNamespaces", "prefix": "namespace", "count": 10}}, operations...)
-		names[fmt.Sprint(test["name"])] = true
+		names = append(names, fmt.Sprint(test["name"]))
 		list, _ := test["workloads"].([]any)
 		for _, workload := range list {
 			all = append(all, fmt.Sprint(test["name"], "/", workload.(map[string]any)["name"]))
@@ -69,7 +67,7 @@ func workloads(arguments []string) error {
 }
 
 // choose prints those of all workloads that are wanted. Preemption with 5,000 nodes must be named: it never ends in 1.23.
-func choose(all []string, names map[string]bool, nodes, wanted string) error {
+func choose(all, names []string, nodes, wanted string) error {
 	tests := wanted
 	if tests == "" {
 		tests = usual
@@ -79,17 +77,12 @@ func choose(all []string, names map[string]bool, nodes, wanted string) error {
 			if wanted == "" && test == "Preemption" && count == "5000" {
 				continue
 			}
-			start, found := test+"/"+count+"Nodes", false
-			for _, workload := range all {
-				if workload == start || strings.HasPrefix(workload, start+"/") {
-					found = true
-					fmt.Println(workload)
-				}
-			}
-			if !found {
+			start := test + "/" + count + "Nodes"
+			found := slices.DeleteFunc(slices.Clone(all), func(workload string) bool { return !strings.HasPrefix(workload+"/", start+"/") })
+			if fmt.Print(strings.Join(append(found, ""), "\n")); len(found) == 0 {
 				return fmt.Errorf("upstream's scheduler_perf has no test %s with %s nodes; there are: %s\n"+
 					"next:  make bench NAME=cluster WORKLOADS=SchedulingBasic,Preemption NODES=500", test, count,
-					strings.Join(slices.Sorted(maps.Keys(names)), " "))
+					strings.Join(names, " "))
 			}
 		}
 	}

@@ -12,25 +12,6 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// column is a figure of the table: the values of a unit, divided for the reader.
-type column struct {
-	title, unit string
-	divisor     float64
-	decimals    int
-	ratio       bool
-}
-
-// parseColumn reads "TITLE: UNIT DIVISOR DECIMALS", and "ratio" after that for a column with the ratio of both files.
-func parseColumn(text string) (c column, err error) {
-	title, rest, _ := strings.Cut(text, ": ")
-	rest, c.ratio = strings.CutSuffix(rest, " ratio")
-	c.title = title
-	if _, err = fmt.Sscan(rest, &c.unit, &c.divisor, &c.decimals); err != nil {
-		err = fmt.Errorf("the column %q is not TITLE: UNIT DIVISOR DECIMALS [ratio]: %w; next: correct it in scripts/bench.sh", text, err)
-	}
-	return c, err
-}
-
 // measured has the values of a file's benchmarks by label and unit, and the labels in their order.
 type measured struct {
 	labels []string
@@ -73,16 +54,10 @@ func readBenchmarks(file string) (m measured, err error) {
 func label(name benchfmt.Name) (text string) {
 	base, parts := name.Parts()
 	for _, part := range parts {
-		part := string(part)
-		if strings.HasPrefix(part, "-") {
-			continue
-		}
-		_, value, keyed := strings.Cut(part, "=")
-		switch {
-		case !keyed:
-			text += part
-		default:
+		if _, value, keyed := strings.Cut(string(part), "="); keyed {
 			text += ", " + value
+		} else if part[0] == '/' {
+			text += string(part)
 		}
 	}
 	if text == "" {
@@ -91,54 +66,59 @@ func label(name benchfmt.Name) (text string) {
 	return strings.TrimPrefix(strings.TrimPrefix(text, "/"), ", ")
 }
 
-func median(values []float64) float64 {
-	if len(values) == 0 {
+// median returns the median of the values of a unit.
+func (m measured) median(name, unit string) float64 {
+	sorted := slices.Sorted(slices.Values(m.values[name][unit]))
+	if len(sorted) == 0 {
 		return 0
 	}
-	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2
 }
 
-// table prints the medians of two files. With -changed, it prints only rows with a ratio that is over 1.1 or under 0.9.
+// table prints the medians of two files, in columns "TITLE: UNIT DIVISOR DECIMALS", each with "ratio" after that for the ratio
+// of both files. With -changed, it prints only rows with a ratio that is over 1.1 or under 0.9.
 func table(arguments []string) error {
 	onlyChanged := arguments[0] == "-changed"
 	if onlyChanged {
 		arguments = arguments[1:]
 	}
-	files, header := [2]measured{}, "| "+arguments[0]+" |"
-	var err error
-	for i, file := range arguments[1:3] {
-		if files[i], err = readBenchmarks(file); err != nil {
-			return err
-		}
+	a, err := readBenchmarks(arguments[1])
+	if err != nil {
+		return err
 	}
-	var columns []column
-	for _, text := range arguments[3:] {
-		c, err := parseColumn(text)
-		if err != nil {
-			return err
+	b, err := readBenchmarks(arguments[2])
+	if err != nil {
+		return err
+	}
+	header, rows, changed := "| "+arguments[0]+" |", map[string]string{}, map[string]bool{}
+	for _, column := range arguments[3:] {
+		title, rest, _ := strings.Cut(column, ": ")
+		rest, ratio := strings.CutSuffix(rest, " ratio")
+		var unit string
+		var divisor float64
+		var decimals int
+		if _, err := fmt.Sscan(rest, &unit, &divisor, &decimals); err != nil {
+			return fmt.Errorf("the column %q is not TITLE: UNIT DIVISOR DECIMALS [ratio]: %w; next: correct it in scripts/bench.sh", column, err)
 		}
-		columns = append(columns, c)
-		header += fmt.Sprintf(" %s: %s | %s |", c.title, nameOf(arguments[1]), nameOf(arguments[2]))
-		if c.ratio {
+		header += fmt.Sprintf(" %s: %s | %s |", title, nameOf(arguments[1]), nameOf(arguments[2]))
+		if ratio {
 			header += " ratio |"
+		}
+		for _, name := range a.labels {
+			before, after := a.median(name, unit), b.median(name, unit)
+			rows[name] += fmt.Sprintf(" %.*f | %.*f |", decimals, before/divisor, decimals, after/divisor)
+			if ratio && after == 0 {
+				rows[name] += " – |"
+			} else if ratio {
+				rows[name] += fmt.Sprintf(" %.2f |", before/after)
+				changed[name] = changed[name] || before/after > 1.1 || before/after < 0.9
+			}
 		}
 	}
 	fmt.Printf("\n%s\n|---|%s\n", header, strings.Repeat("---:|", strings.Count(header, "|")-2))
-	for _, name := range files[0].labels {
-		row, changed := "| "+name+" |", false
-		for _, c := range columns {
-			a, b := median(files[0].values[name][c.unit]), median(files[1].values[name][c.unit])
-			row += fmt.Sprintf(" %.*f | %.*f |", c.decimals, a/c.divisor, c.decimals, b/c.divisor)
-			if c.ratio && b == 0 {
-				row += " – |"
-			} else if c.ratio {
-				row += fmt.Sprintf(" %.2f |", a/b)
-				changed = changed || a/b > 1.1 || a/b < 0.9
-			}
-		}
-		if changed || !onlyChanged {
-			fmt.Println(row)
+	for _, name := range a.labels {
+		if changed[name] || !onlyChanged {
+			fmt.Println("| " + name + " |" + rows[name])
 		}
 	}
 	return nil
@@ -154,10 +134,9 @@ func calls(arguments []string) error {
 		return err
 	}
 	for _, name := range m.labels {
-		of := func(unit string) float64 { return median(m.values[name][unit]) }
 		// The number of nodes in an operation is its time per operation divided by its time per node.
-		if perNode := of("ns/node"); perNode > 0 {
-			fmt.Printf("| %s | %s | %.1f | %.2f |\n", arguments[0], name, perNode, of("allocs/op")*perNode/of("ns/op"))
+		if perNode := m.median(name, "ns/node"); perNode > 0 {
+			fmt.Printf("| %s | %s | %.1f | %.2f |\n", arguments[0], name, perNode, m.median(name, "allocs/op")*perNode/m.median(name, "ns/op"))
 		}
 	}
 	return nil

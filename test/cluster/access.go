@@ -87,43 +87,31 @@ func (c *Cluster) AwaitAllowed(t testing.TB, question authorizationv1.SubjectAcc
 }
 
 // Get returns a page of a scheduler, as an administrator.
-func (c *Cluster) Get(ctx context.Context, url string) ([]byte, error) { return c.Post(ctx, url, nil) }
-
-// Post returns the answer of a scheduler to a manifest in JSON, as an administrator; without a manifest, its page.
-func (c *Cluster) Post(ctx context.Context, url string, manifest io.Reader) ([]byte, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
-	if err != nil {
-		return nil, err
-	}
-	code, content, err := request(ctx, config, url, manifest)
+func (c *Cluster) Get(ctx context.Context, url string) ([]byte, error) {
+	code, content, err := c.Ask(ctx, http.MethodGet, url, nil)
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("%s: %s: %s", url, http.StatusText(code), content)
 	}
 	return content, err
 }
 
-// GetAs returns the status and the page of a scheduler, as the owner of a token; an empty one is anonymous.
-func (c *Cluster) GetAs(ctx context.Context, url, token string) (int, []byte, error) {
-	admin, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
+// Ask sends a request to a scheduler, as an administrator, or as the owner of a token; an empty one is anonymous. It
+// returns the status and the answer.
+func (c *Cluster) Ask(ctx context.Context, method, url string, body io.Reader, token ...string) (int, []byte, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
 		return 0, nil, err
 	}
-	config := rest.AnonymousClientConfig(admin)
-	config.BearerToken = token
-	return request(ctx, config, url, nil)
-}
-
-func request(ctx context.Context, config *rest.Config, url string, manifest io.Reader) (int, []byte, error) {
+	if len(token) > 0 {
+		config = rest.AnonymousClientConfig(config)
+		config.BearerToken = token[0]
+	}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return 0, nil, err
 	}
 	client.Timeout = time.Minute // a waiting test retries
-	method := http.MethodGet
-	if manifest != nil {
-		method = http.MethodPost
-	}
-	request, err := http.NewRequestWithContext(ctx, method, url, manifest)
+	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
 		return 0, nil, err
 	}

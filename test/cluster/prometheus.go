@@ -3,7 +3,11 @@
 package cluster
 
 import (
+	"encoding/json"
+	"fmt"
 	"net"
+	"net/http"
+	"net/url"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -56,6 +60,47 @@ func FreeAddress(t testing.TB, host string) string {
 
 // URL returns its URL.
 func (p *Prometheus) URL() string { return "http://" + p.address }
+
+// Series is a series in an answer of Prometheus: of a vector with Value, of a matrix with Values.
+type Series struct {
+	Metric map[string]string
+	Value  Point
+	Values []Point
+}
+
+// Point has the time in seconds, and the value.
+type Point [2]json.Number
+
+// Seconds returns the time.
+func (p Point) Seconds() float64 { f, _ := p[0].Float64(); return f } // decoding has checked that it is a number
+
+// Number returns the value.
+func (p Point) Number() float64 { f, _ := p[1].Float64(); return f }
+
+// Query returns Prometheus' answer to a query at a time, in seconds.
+func (p *Prometheus) Query(t testing.TB, query string, at float64) []Series {
+	t.Helper()
+	var data struct{ Result []Series }
+	p.Ask(t, "query", url.Values{"query": {query}, "time": {fmt.Sprintf("%.3f", at)}}, &data)
+	return data.Result
+}
+
+// Ask sends a request to Prometheus' API that must succeed, and decodes the data of the answer.
+func (p *Prometheus) Ask(t testing.TB, path string, form url.Values, data any) {
+	t.Helper()
+	response, err := http.Get(p.URL() + "/api/v1/" + path + "?" + form.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s %v: %v %s %s", path, form, err, answer.Status, answer.Error)
+	}
+}
 
 // LogFile returns the path of its log.
 func (p *Prometheus) LogFile() string { return p.file("prometheus.log") }

@@ -3,8 +3,8 @@
 package cluster
 
 import (
-	"fmt"
-	"strings"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -16,26 +16,26 @@ import (
 type Usage struct{ Heap, Goroutines, Files, Pending, Started, CPU float64 }
 
 // Usage reads a scheduler's metrics.
-func (c *Cluster) Usage(t testing.TB, scheduler *localcluster.Scheduler) (u Usage) {
+func (c *Cluster) Usage(t testing.TB, scheduler *localcluster.Scheduler) Usage {
 	t.Helper()
 	content, err := c.Get(t.Context(), scheduler.URL()+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(content)) {
-		for name, to := range map[string]*float64{
-			"go_memstats_heap_alloc_bytes": &u.Heap, "go_goroutines": &u.Goroutines, "process_open_fds": &u.Files,
-			`scheduler_pending_pods{queue="active"}`: &u.Pending,
-			"process_start_time_seconds":             &u.Started, "process_cpu_seconds_total": &u.CPU,
-		} {
-			if value, found := strings.CutPrefix(line, name+" "); found {
-				if _, err := fmt.Sscan(value, to); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
+	return Usage{
+		Heap: Sum(content, "go_memstats_heap_alloc_bytes"), Goroutines: Sum(content, "go_goroutines"), Files: Sum(content, "process_open_fds"),
+		Pending: Sum(content, `scheduler_pending_pods\{queue="active"\}`),
+		Started: Sum(content, "process_start_time_seconds"), CPU: Sum(content, "process_cpu_seconds_total"),
 	}
-	return u
+}
+
+// Sum returns the sum of the series of a page of metrics that match a regular expression: a name, with labels or without.
+func Sum(metrics []byte, series string) (sum float64) {
+	for _, match := range regexp.MustCompile(`(?m)^`+series+`(?:\{.*\})? (\S+)$`).FindAllSubmatch(metrics, -1) {
+		value, _ := strconv.ParseFloat(string(match[1]), 64) // it is a number
+		sum += value
+	}
+	return sum
 }
 
 // UsageAfterCollection is Usage after a garbage collection, and returns the heap profile, too. A busy API server or

@@ -110,17 +110,3 @@ func (h *heartbeats) measure(b *testing.B, beats, attempts int) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 	h.dequeue(b, pods)
 }
-
-func TestHeartbeatsReachTheCache(t *testing.T) {
-	running := *runningFlag
-	*runningFlag = 0
-	defer func() { *runningFlag = running }()
-	h := newHeartbeats(t, &shapes[0], 20)
-	h.beat(21)
-	infos := h.SchedulerCache.Dump().Nodes
-	for i, want := range []*v1.Node{h.versions[0][0], h.versions[1][1]} {
-		if got := infos[h.nodes[i].Name]; got.Node() != want || len(got.ImageStates) != imagesPerNode {
-			t.Errorf("node %d in the cache is %v with %d images, want %v", i, got.Node(), len(got.ImageStates), want)
-		}
-	}
-}

@@ -52,10 +52,3 @@ func newResting(tb testing.TB, nodes int) *cluster {
 	}
 	return c
 }
-
-func TestRestingClusterDecides(t *testing.T) {
-	c := newResting(t, 200)
-	if placed := len(c.placed) - 200*podsPerNode; placed < 100 {
-		t.Errorf("%d pods are placed, too few to fill the caches", placed)
-	}
-}

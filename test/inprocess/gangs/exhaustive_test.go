@@ -12,7 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"kube-scheduler-fork/test/inprocess/table"
 )
 
 const (
@@ -312,12 +311,10 @@ func (p puzzle) check(pods map[string]*v1.Pod, seed int) (placed, evicted int, w
 
 func TestDecisionsAgainstExhaustiveSearch(t *testing.T) {
 	counts := runCases(t, "exhaustive", gangs)
-	columns := []string{"", "gangs", "that fit", "by evictions", "and wait", "and evict needlessly"}
-	table.Log(t, "Decisions compared with all placements", columns, func(row func(...any)) {
-		for _, kind := range []string{"one shape", "mixed shapes"} {
-			row(kind, counts[kind], counts[kind+", fits"], counts[kind+", fits by evictions"], counts[kind+", wrong no"], counts[kind+", needless"])
-		}
-	})
+	for _, kind := range []string{"one shape", "mixed shapes"} {
+		t.Logf("%s: %d gangs; %d fit, %d of them by evictions; of these %d wait, and %d evict needlessly", kind,
+			counts[kind], counts[kind+", fits"], counts[kind+", fits by evictions"], counts[kind+", wrong no"], counts[kind+", needless"])
+	}
 	if wrong, all := counts["mixed shapes, wrong no"], counts["mixed shapes, fits"]; 100*wrong > mostWrong*all {
 		t.Errorf("%d of %d gangs of mixed shapes that fit wait, want at most %d %%", wrong, all, mostWrong)
 	}

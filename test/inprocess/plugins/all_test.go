@@ -362,13 +362,7 @@ func measured(tb testing.TB, nodes, n int, workers int32, registry frameworkrunt
 	s := decision.New(tb, decision.Options{Config: config, Plugins: registry, KubeConfig: kubeConfig, Nodes: all, Parallelism: workers})
 	var running []*v1.Pod
 	for i := 0; i < nodes; i += 5 {
-		pod := application(fmt.Sprintf("running-%d", i))
-		pod.Spec.NodeName = all[i].Name
-		pod.Status.Phase = v1.PodRunning
-		pod.Status.ContainerStatuses = []v1.ContainerStatus{{
-			Name: pod.Spec.Containers[0].Name, Image: image, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},
-		}}
-		running = append(running, pod)
+		running = append(running, runningOn(all[i]))
 	}
 	s.Create(running...)
 	return s, s.Complete(pending(0, n)...)

@@ -50,26 +50,6 @@ profiles:
 
 const noNodeLoad = `{prometheus: {endpoints: ["http://127.0.0.1:1"]}}`
 
-// TestAJobThatComesAtOnceStaysTogether checks that assumed pods count long before they are bound.
-func TestAJobThatComesAtOnceStaysTogether(t *testing.T) {
-	s := decision.New(t, decision.Options{
-		Config: topologyAlone(`{podSelector: {}, groupBy: [app], maxPerNode: 3}`, noNodeLoad), Plugins: registered(), Nodes: inZones(12, "a", "b", "c"), Seed: 1,
-	})
-	var pods []*v1.Pod
-	for i := 0; i < 12; i++ {
-		pods = append(pods, ofJob("job-1", fmt.Sprintf("task-%d", i)))
-	}
-	decided, on := s.Schedule(pods...), map[string]int{}
-	for _, d := range decided {
-		on[d.Node]++
-	}
-	zones := zonesOf(t, decided)
-	// Four nodes of a zone with three pods each.
-	if len(zones) != 1 || len(on) != 4 {
-		t.Errorf("the pods are in the zones %v and on %v, want four nodes of one zone", zones, on)
-	}
-}
-
 // zonesOf returns the number of pods in each of three zones.
 func zonesOf(t *testing.T, decided []decision.Decision) map[int]int {
 	t.Helper()

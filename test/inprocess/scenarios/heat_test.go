@@ -4,7 +4,6 @@ package scenarios
 
 import (
 	"fmt"
-	"reflect"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -120,16 +119,6 @@ func TestMixedLoad(t *testing.T) { testNodeLoad(t, "mixed") }
 // TestStreamingJobs checks the same with jobs whose task managers have equal requests but a use that follows the job's
 // data volume, and that hot nodes slow jobs down for less time.
 func TestStreamingJobs(t *testing.T) { testNodeLoad(t, "streaming") }
-
-// TestSameRun checks that a scenario, a configuration and a seed always give the same run, also with NodeLoad, which
-// measures and learns at times of its own.
-func TestSameRun(t *testing.T) {
-	t.Parallel()
-	way := way{"", "mixed", manifest(t, "node-load.yaml")}
-	if !reflect.DeepEqual(run(t, way, 1), run(t, way, 1)) {
-		t.Error("two runs differ")
-	}
-}
 
 func testNodeLoad(t *testing.T, scenario string) {
 	t.Parallel()

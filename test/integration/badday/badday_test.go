@@ -127,15 +127,6 @@ func TestBadDay(t *testing.T) {
 		time.Sleep(time.Until(next))
 	}
 	d.checkEvictions(t)
-	metrics, err := d.Get(t.Context(), scheduler.URL()+"/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(metrics)) {
-		if strings.HasPrefix(line, "scheduler_queue_incoming_pods_total") || strings.HasPrefix(line, "scheduler_schedule_attempts_total") {
-			t.Log(line)
-		}
-	}
 	// In the first quarter, caches fill.
 	second, last := cluster.Least(measured[len(measured)/4:len(measured)/2]), cluster.Least(measured[len(measured)*3/4:])
 	t.Logf("in the second and in the last quarter: %+v and %+v", second, last)
@@ -290,28 +281,21 @@ func cpuOf(pod *corev1.Pod) int64 {
 	return pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
 }
 
-// checkEvictions fails the test if a pod was evicted for one of no higher priority, or for one that was not bound.
+// checkEvictions fails the test if a pod was evicted for one of no higher priority.
 func (d *day) checkEvictions(t *testing.T) {
 	t.Helper()
 	events, err := d.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Preempted"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	preemptors := map[string]bool{}
 	for _, event := range events.Items {
 		by := ""
 		if event.Related != nil {
 			by = event.Related.Name
 		}
-		preemptors[by] = true
 		if !strings.HasPrefix(by, "high-") || strings.HasPrefix(event.InvolvedObject.Name, "high-") {
 			t.Errorf("%s: %s", event.InvolvedObject.Name, event.Message)
 		}
 	}
-	for name := range preemptors {
-		if pod, err := d.pods.Pods("default").Get(name); err == nil && pod.Spec.NodeName == "" {
-			t.Logf("%s, for which pods were evicted, is Pending: %s", name, cluster.WhyPending(pod))
-		}
-	}
-	t.Logf("%d pods were evicted for %d", len(events.Items), len(preemptors))
+	t.Logf("%d pods were evicted", len(events.Items))
 }

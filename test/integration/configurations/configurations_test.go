@@ -336,8 +336,6 @@ func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 		{"weights.yaml", "ImageLocality", 10},
 		{"weights.yaml", "RandScore", 100},
 		{"every-extension-point.yaml", "RandScore", 300},
-		{"node-load.yaml", "NodeLoad", 5},
-		{"node-load-kube-prometheus.yaml", "NodeLoad", 5},
 	} {
 		if got := effective(t, test.file).weights[test.plugin]; got != test.want {
 			t.Errorf("%s: %s has weight %d, want %d", test.file, test.plugin, got, test.want)
@@ -347,49 +345,6 @@ func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 	if streaming := profiles["streaming"].weights["NodeLoad"]; streaming != 50 || profiles["default-scheduler"].plugins["NodeLoad"] {
 		t.Errorf("node-load-streaming.yaml: NodeLoad has weight %d in streaming, want 50; and it is in default-scheduler: %v, want not",
 			streaming, profiles["default-scheduler"].plugins["NodeLoad"])
-	}
-}
-
-// Without a Prometheus, all profiles with NodeLoad place pods alike
-// in a run. Their contents are read from the scheduler's output.
-func TestProfilesThatAreKnownFromElsewhereAreMadeOfWhatThePageSays(t *testing.T) {
-	profiles := effectiveProfiles(t, "known-as.yaml")
-	for name, want := range map[string][]map[string]any{
-		"custom-scheduler":    {{"name": "cpu", "strategy": "LeastUsed"}},
-		"target-load-packing": {{"name": "cpu", "strategy": "TargetUtilization", "target": 40.0}},
-		"load-variation-risk-balancing": {
-			{"name": "cpu", "strategy": "Risk", "margin": 1.0, "sensitivity": 2.0},
-			{"name": "memory", "strategy": "Risk", "margin": 1.0, "sensitivity": 2.0},
-		},
-		"load-aware": {
-			{"name": "cpu", "strategy": "LeastUsed", "threshold": 65.0},
-			{"name": "memory", "strategy": "LeastUsed", "threshold": 95.0},
-		},
-	} {
-		resources, _ := profiles[name].args["NodeLoad"]["resources"].([]any)
-		if len(resources) != len(want) {
-			t.Errorf("%s: %d resources, want %d", name, len(resources), len(want))
-			continue
-		}
-		for i, resource := range resources {
-			got, _ := resource.(map[string]any)
-			for field, value := range want[i] {
-				if got[field] != value {
-					t.Errorf("%s: %s of %s is %v, want %v", name, field, want[i]["name"], got[field], value)
-				}
-			}
-			if _, filters := want[i]["threshold"]; !filters && got["threshold"] != nil {
-				t.Errorf("%s: %s has the threshold %v, want none", name, want[i]["name"], got["threshold"])
-			}
-		}
-	}
-	packing := profiles["target-load-packing"]
-	if _, scores := packing.weights["NodeResourcesFit"]; scores || !packing.plugins["NodeResourcesFit"] {
-		t.Errorf("target-load-packing: NodeResourcesFit scores: %v, and is enabled: %v; want it to filter only",
-			scores, packing.plugins["NodeResourcesFit"])
-	}
-	if percent := profiles["chaos-scheduler"].args["Chaos"]["randomBindPercent"]; percent != 100.0 {
-		t.Errorf("chaos-scheduler: randomBindPercent is %v, want 100", percent)
 	}
 }
 

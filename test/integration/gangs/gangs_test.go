@@ -5,13 +5,9 @@
 package gangs
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -40,7 +36,7 @@ type stand struct {
 	scheduler *localcluster.Scheduler
 }
 
-// newStand returns a stand with a node for each number of places, node-0 and so on, each in a zone of the same number.
+// newStand returns a stand with a node for each number of places, node-0 and so on.
 func newStand(t testing.TB, places ...int) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t)}
@@ -51,7 +47,7 @@ func newStand(t testing.TB, places ...int) *stand {
 	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: important}, value: 1000}")
 	for i, cpus := range places {
 		s.CreateNodes(t, &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i), Labels: map[string]string{corev1.LabelTopologyZone: fmt.Sprintf("zone-%d", i)}},
+			ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("node-%d", i)},
 			Status:     corev1.NodeStatus{Allocatable: cluster.Resources(fmt.Sprint(cpus), "640Gi", "110")},
 		})
 	}
@@ -71,11 +67,11 @@ func (s *stand) start(t testing.TB) {
 	s.scheduler = s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t))
 }
 
-// createGroup creates a PodGroup; more are further lines of its spec or metadata.
-func (s *stand) createGroup(t testing.TB, name string, minMember int, spec, annotations string) {
+// createGroup creates a PodGroup; spec has further fields.
+func (s *stand) createGroup(t testing.TB, name string, minMember int, spec string) {
 	t.Helper()
 	s.Create(t, fmt.Sprintf("apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\n"+
-		"metadata: {name: %s, namespace: default, annotations: {%s}}\nspec: {minMember: %d%s}\n", name, annotations, minMember, spec))
+		"metadata: {name: %s, namespace: default}\nspec: {minMember: %d%s}\n", name, minMember, spec))
 }
 
 // pod describes a pod that takes a place, of a gang or of none.
@@ -169,33 +165,29 @@ func (s *stand) awaitRefused(t testing.TB, group, part string) {
 	})
 }
 
-// attempts returns the number of attempts for gangs, by result.
-func (s *stand) attempts(t testing.TB) map[string]int {
+// attempts returns the number of attempts for gangs with a result.
+func (s *stand) attempts(t testing.TB, result string) int {
 	t.Helper()
 	content, err := s.Get(t.Context(), s.scheduler.URL()+"/metrics")
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := map[string]int{}
-	for _, match := range regexp.MustCompile(`(?m)^scheduler_coscheduling_attempts_total\{.*result="(\w+)"\} (\d+)$`).FindAllSubmatch(content, -1) {
-		counts[string(match[1])], _ = strconv.Atoi(string(match[2])) // these are digits
-	}
-	return counts
+	return int(cluster.Sum(content, `scheduler_coscheduling_attempts_total\{.*result="`+result+`"\}`))
 }
 
 func TestAGangThatDoesNotFitEvenByPreemptionEvictsNothing(t *testing.T) {
 	s := newStand(t, 1, 1, 1)
 	s.start(t)
 	s.fill(t, 3)
-	s.createGroup(t, "red", 5, "", "")
+	s.createGroup(t, "red", 5, "")
 	s.createMembers(t, "red", 0, 5, withPriority)
 	s.awaitRefused(t, "red", "does not fit as a whole")
 	// A pod that ends wakes the gang, and another one takes its place.
 	for i := range 3 {
 		s.Kubectl(t, t.Context(), "delete", "pod", fmt.Sprintf("filler-%d", i), "--now")
 		s.Await(t, "another attempt", func() error {
-			attempts := s.attempts(t)
-			return cluster.Unless(attempts["unschedulable"] > i+1, "attempts are %v", attempts)
+			attempts := s.attempts(t, "unschedulable")
+			return cluster.Unless(attempts > i+1, "there were %d", attempts)
 		})
 		s.AwaitBound(t, s.CreatePod(t, pod(fmt.Sprintf("filler-%d-again", i), "")))
 	}
@@ -208,7 +200,7 @@ func TestAGangWithMinResourcesPreempts(t *testing.T) {
 	s := newStand(t, 1, 1, 1)
 	s.start(t)
 	s.fill(t, 3)
-	s.createGroup(t, "red", 2, `, minResources: {cpu: "2"}`, "")
+	s.createGroup(t, "red", 2, `, minResources: {cpu: "2"}`)
 	s.createMembers(t, "red", 0, 2, withPriority)
 	s.awaitBoundGang(t, "red", 2)
 	if left := len(s.pods(t)[""]); left != 1 {
@@ -227,7 +219,7 @@ func TestPodsThatAreBeingDeletedDoNotCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.start(t)
-	s.createGroup(t, "red", 4, "", "")
+	s.createGroup(t, "red", 4, "")
 	s.createMembers(t, "red", 0, 4, nil)
 	s.awaitBoundGang(t, "red", 4)
 	for i := range 4 {
@@ -241,67 +233,12 @@ func TestPodsThatAreBeingDeletedDoNotCount(t *testing.T) {
 	s.awaitBoundGang(t, "red", 4)
 }
 
-func TestTheFirstAttemptTakesTheZoneThatHoldsTheGang(t *testing.T) {
-	s := newStand(t, 4, 8, 5)
-	s.start(t)
-	s.createGroup(t, "red", 6, "", "coscheduling.scheduler/required-topology-key: "+corev1.LabelTopologyZone)
-	s.createMembers(t, "red", 0, 6, nil)
-	s.awaitBoundGang(t, "red", 6)
-	for _, node := range s.nodes(t, "red") {
-		if node != "node-1" {
-			t.Errorf("a pod is on %s, want all of them on node-1", node)
-		}
-	}
-	// Attempts before the last pod came are for too few.
-	if attempts := s.attempts(t); attempts["placed"] != 1 {
-		t.Errorf("attempts are %v, want one that placed the gang", attempts)
-	}
-}
-
-// TestWhatIfOfAGang compares dry runs of a gang's manifest with what happens to it.
-func TestWhatIfOfAGang(t *testing.T) {
-	s := newStand(t, 1, 1, 1)
-	s.start(t)
-	for count, want := range map[int]string{3: "Fits", 5: "Unschedulable"} {
-		name := fmt.Sprintf("gang-of-%d", count)
-		items := []any{map[string]any{
-			"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": map[string]any{"name": name, "namespace": "default"},
-			"spec": map[string]any{"minMember": count},
-		}}
-		for i := range count {
-			member := pod(fmt.Sprintf("%s-%d", name, i), name)
-			member.APIVersion, member.Kind = "v1", "Pod"
-			items = append(items, member)
-		}
-		list, err := json.Marshal(map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
-		if err != nil {
-			t.Fatal(err)
-		}
-		content, err := s.Post(t.Context(), s.scheduler.URL()+"/scheduling/what-if", bytes.NewReader(list))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var answer struct{ Result, Summary string }
-		if err := json.Unmarshal(content, &answer); err != nil || answer.Result != want {
-			t.Errorf("%v: a gang of %d: %s, want %s", err, count, content, want)
-		}
-		s.createGroup(t, name, count, "", "")
-		s.createMembers(t, name, 0, count, nil)
-		if want == "Fits" {
-			s.awaitBoundGang(t, name, count)
-		} else {
-			s.awaitRefused(t, name, "does not fit as a whole")
-		}
-		s.Kubectl(t, t.Context(), "delete", "pods", "--all", "--now")
-	}
-}
-
 func TestAPodGroupComesLaterAndGoes(t *testing.T) {
 	s := newStand(t, 8)
 	s.start(t)
 	s.createMembers(t, "red", 0, 2, nil)
 	s.awaitRefused(t, "red", "the pod's PodGroup does not exist")
-	s.createGroup(t, "red", 2, "", "")
+	s.createGroup(t, "red", 2, "")
 	s.awaitBoundGang(t, "red", 2)
 	s.Kubectl(t, t.Context(), "delete", "podgroup", "red")
 	s.CreatePod(t, pod("red-2", "red"))
@@ -321,8 +258,8 @@ func TestTwoSchedulersHaveTheirOwnGangs(t *testing.T) {
 	const second = "second"
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config(t, "schedulerName: default-scheduler", "schedulerName: "+second), localcluster.SchedulerOptions{Name: second})
 	ofSecond := func(pod *corev1.Pod) { pod.Spec.SchedulerName = second }
-	s.createGroup(t, "red", 4, "", "")
-	s.createGroup(t, "blue", 2, "", "")
+	s.createGroup(t, "red", 4, "")
+	s.createGroup(t, "blue", 2, "")
 	s.createMembers(t, "red", 0, 2, ofSecond)
 	s.createMembers(t, "blue", 0, 2, ofSecond)
 	s.awaitBoundGang(t, "blue", 2)
@@ -340,8 +277,8 @@ func TestTwoSchedulersHaveTheirOwnGangs(t *testing.T) {
 func TestAStandbyBindsTheRestOfAGang(t *testing.T) {
 	const count = 10
 	s := newStand(t, count)
-	s.createGroup(t, "blue", count, "", "")
-	s.createGroup(t, "red", count, "", "")
+	s.createGroup(t, "blue", count, "")
+	s.createGroup(t, "red", count, "")
 	elect := []string{"leaderElect: true", "{leaderElect: true, leaseDuration: 3s, renewDeadline: 2s, retryPeriod: 500ms}", "leaderElection:\n  ", "leaderElection: "}
 	const client = "clientConnection:\n"
 	// Two requests per second: bindings are slow enough to stop in the middle.

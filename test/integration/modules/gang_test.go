@@ -4,7 +4,6 @@ package modules
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +16,6 @@ const (
 	groupLabel = "pod-group.scheduling.sigs.k8s.io"
 	// members are the pods of a gang. Each requests memberCPU, so that one gang fills the nodes.
 	members, memberCPU, nodes = 20, "2", 5
-	// Pods wait longer than the tests, so that no awaited effect comes from a timeout.
-	timeout, longTimeout = "permitWaitingTimeSeconds: 60", "permitWaitingTimeSeconds: 900"
 )
 
 func (s *stand) createGroup(t *testing.T, name string) {
@@ -59,50 +56,4 @@ func (s *stand) awaitBoundGang(t *testing.T, group string) {
 		bound := s.bound(t)
 		return cluster.Unless(bound[group] == members, "bound are %v", bound)
 	})
-}
-
-// awaitBindings waits until the audit log has the expected number of bindings, each of another pod.
-func (s *stand) awaitBindings(t *testing.T, count int) {
-	t.Helper()
-	var names []string
-	s.Await(t, fmt.Sprintf("%d bindings in the audit log", count), func() error {
-		names = nil
-		for _, event := range s.Audit(t) {
-			if object := event.ObjectRef; object != nil && object.Subresource == "binding" && event.ResponseStatus.Code == 201 {
-				names = append(names, object.Name)
-			}
-		}
-		return cluster.Unless(len(names) >= count, "there are %d", len(names))
-	})
-	if sorted := slices.Sorted(slices.Values(names)); len(names) > count || len(slices.Compact(sorted)) < count {
-		t.Errorf("bindings are of %v, want %d, each of another pod", names, count)
-	}
-}
-
-func TestASchedulerThatIsKilledWhileItBindsAGangBindsTheRestLater(t *testing.T) {
-	s := newStand(t)
-	s.AddNodes(t, nodes)
-	s.createGroup(t, "red")
-	s.createGroup(t, "blue")
-	const client = "clientConnection:\n"
-	// Two requests per second: bindings are slow enough to stop in the middle.
-	slow := s.start(t, "gang.yaml", timeout, longTimeout, client, client+"  qps: 2\n  burst: 2\n")
-	s.createMembers(t, "red")
-	s.Await(t, "some pods of a gang to be bound", func() error {
-		return cluster.Unless(s.bound(t)["red"] > 0, "none is")
-	})
-	if err := slow.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if bound := s.bound(t)["red"]; bound >= members {
-		t.Fatalf("all %d pods were bound before the scheduler was killed, want some", bound)
-	}
-	// Meanwhile another gang needs the same room.
-	s.createMembers(t, "blue")
-	s.start(t, "gang.yaml", timeout, longTimeout)
-	s.awaitBoundGang(t, "red")
-	if bound := s.bound(t)["blue"]; bound > 0 {
-		t.Errorf("%d pods of the other gang are bound, want none", bound)
-	}
-	s.awaitBindings(t, members)
 }

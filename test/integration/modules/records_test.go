@@ -5,16 +5,12 @@ package modules
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -93,25 +89,8 @@ func (g *gang) victims() (count int) {
 // whatIf asks for a dry run, and returns the answer also if it is another one than 200.
 func (s *stand) whatIf(t *testing.T, scheduler *localcluster.Scheduler, method, query, body string) (found whatIf, content []byte) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), method, scheduler.URL()+"/scheduling/what-if"+query, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if content, err = io.ReadAll(response.Body); err == nil {
+	_, content, err := s.Ask(t.Context(), method, scheduler.URL()+"/scheduling/what-if"+query, strings.NewReader(body))
+	if err == nil {
 		err = json.Unmarshal(content, &found)
 	}
 	if err != nil {

@@ -121,7 +121,7 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	exceeds.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"overcommit.scheduler/millicpu": resource.MustParse("3000")}
 	s.CreatePod(t, exceeds)
 	s.awaitPanels(t, "node-load")
-	for _, rule := range rules(t, "node-load").Rules() {
+	for _, rule := range rules(t, "node-load").all() {
 		t.Run("alert "+rule.Alert, func(t *testing.T) { s.awaitState(t, rule.Alert, "pending") })
 	}
 	named := s.checkMetrics(t, "node-load")
@@ -201,16 +201,16 @@ func (s *stand) startPrometheus(t *testing.T, subject string, scrapes ...any) {
 func (s *stand) awaitPanels(t *testing.T, subject string, missing ...string) {
 	t.Helper()
 	for _, expression := range expressions(t, subject) {
-		t.Run("panel "+expression.Panel, func(t *testing.T) {
-			if containsAny(Metrics(expression.PromQL), missing) {
-				if series := s.query(t, expression.PromQL); len(series) > 0 {
+		t.Run("panel "+expression.panel, func(t *testing.T) {
+			if containsAny(metricsIn(expression.promQL), missing) {
+				if series := s.query(t, expression.promQL); len(series) > 0 {
 					t.Errorf("one of %q is there: %s", missing, series)
 				}
 				return
 			}
 			s.Await(t, "data for the panel", func() error {
-				if series := s.query(t, expression.PromQL); len(series) == 0 {
-					return fmt.Errorf("no data for %s", expression.PromQL)
+				if series := s.query(t, expression.promQL); len(series) == 0 {
+					return fmt.Errorf("no data for %s", expression.promQL)
 				}
 				return nil
 			}, s.prometheus.LogFile())
@@ -253,12 +253,12 @@ func (s *stand) checkMetrics(t *testing.T, subject string, missing ...string) ma
 	t.Helper()
 	named := map[string]bool{}
 	for _, expression := range expressions(t, subject) {
-		for _, name := range Metrics(expression.PromQL) {
+		for _, name := range metricsIn(expression.promQL) {
 			named[name] = true
 		}
 	}
-	for _, rule := range rules(t, subject).Rules() {
-		for _, name := range Metrics(rule.Expr) {
+	for _, rule := range rules(t, subject).all() {
+		for _, name := range metricsIn(rule.Expr) {
 			named[name] = true
 		}
 	}
@@ -304,7 +304,7 @@ func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
 	var data struct {
 		Result []json.RawMessage `json:"result"`
 	}
-	s.get(t, "/api/v1/query?query="+url.QueryEscape(promQL), &data)
+	s.prometheus.Ask(t, "query", url.Values{"query": {promQL}}, &data)
 	return slices.DeleteFunc(data.Result, func(series json.RawMessage) bool { return bytes.Contains(series, []byte(`"NaN"`)) })
 }
 
@@ -312,7 +312,7 @@ func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
 func (s *stand) metrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	s.get(t, "/api/v1/label/__name__/values?match[]="+url.QueryEscape(`{job="kube-scheduler"}`), &names)
+	s.prometheus.Ask(t, "label/__name__/values", url.Values{"match[]": {`{job="kube-scheduler"}`}}, &names)
 	return names
 }
 
@@ -325,7 +325,7 @@ type alert struct {
 func (s *stand) alerts(t *testing.T) map[string]alert {
 	t.Helper()
 	var data struct{ Groups []struct{ Rules []alert } }
-	s.get(t, "/api/v1/rules", &data)
+	s.prometheus.Ask(t, "rules", nil, &data)
 	alerts := map[string]alert{}
 	for _, group := range data.Groups {
 		for _, rule := range group.Rules {
@@ -333,21 +333,4 @@ func (s *stand) alerts(t *testing.T) map[string]alert {
 		}
 	}
 	return alerts
-}
-
-// get sends a request to Prometheus that must succeed.
-func (s *stand) get(t *testing.T, path string, data any) {
-	t.Helper()
-	response, err := http.Get(s.prometheus.URL() + path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer := struct {
-		Status, Error string
-		Data          any
-	}{Data: data}
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
-		t.Fatalf("%s: %v %s %s", path, err, answer.Status, answer.Error)
-	}
 }

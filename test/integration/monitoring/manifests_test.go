@@ -4,18 +4,19 @@ package monitoring
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/test/cluster"
 )
 
-// Rule is an alert.
-type Rule struct {
+// rule is an alert.
+type rule struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
 	For         string            `json:"for,omitempty"`
@@ -23,32 +24,25 @@ type Rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// Group is a group of rules; the field names are those of Prometheus' rule files.
-type Group struct {
-	Name  string `json:"name"`
-	Rules []Rule `json:"rules"`
+// ruleGroups is a rule file of Prometheus, and the spec of a PrometheusRule.
+type ruleGroups struct {
+	Groups []struct {
+		Name  string `json:"name"`
+		Rules []rule `json:"rules"`
+	} `json:"groups"`
 }
 
-// Groups is a rule file of Prometheus, and the spec of a PrometheusRule.
-type Groups struct {
-	Groups []Group `json:"groups"`
-}
-
-// Rules returns all rules of all groups.
-func (g Groups) Rules() []Rule {
-	var rules []Rule
+// all returns the rules of all groups.
+func (g ruleGroups) all() (rules []rule) {
 	for _, group := range g.Groups {
 		rules = append(rules, group.Rules...)
 	}
 	return rules
 }
 
-// ReadRules reads a PrometheusRule. A field that is unknown to Prometheus, or not used here, is an error.
-func ReadRules(file string) (Groups, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return Groups{}, err
-	}
+// rules reads the PrometheusRule of a subject. A field that is unknown to Prometheus, or not used here, is an error.
+func rules(t *testing.T, subject string) ruleGroups {
+	t.Helper()
 	var object struct {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
@@ -57,30 +51,25 @@ func ReadRules(file string) (Groups, error) {
 			Namespace string            `json:"namespace"`
 			Labels    map[string]string `json:"labels"`
 		} `json:"metadata"`
-		Spec Groups `json:"spec"`
+		Spec ruleGroups `json:"spec"`
 	}
-	if err := yaml.UnmarshalStrict(content, &object); err != nil {
-		return Groups{}, fmt.Errorf("%s: %w", file, err)
+	err := yaml.UnmarshalStrict([]byte(cluster.Read(t, ruleFile(subject))), &object)
+	if err != nil || object.APIVersion != "monitoring.coreos.com/v1" || object.Kind != "PrometheusRule" || len(object.Spec.all()) == 0 {
+		t.Fatalf("%s is not a PrometheusRule of monitoring.coreos.com/v1 with alerts: %v", ruleFile(subject), err)
 	}
-	if object.APIVersion != "monitoring.coreos.com/v1" || object.Kind != "PrometheusRule" {
-		return Groups{}, fmt.Errorf("%s is a %s of %s, not a PrometheusRule of monitoring.coreos.com/v1", file, object.Kind, object.APIVersion)
-	}
-	return object.Spec, nil
+	return object.Spec
 }
 
-// Expression is a Prometheus query of a dashboard panel.
-type Expression struct {
-	Panel, PromQL string
-}
+// expression is a Prometheus query of a dashboard panel.
+type expression struct{ panel, promQL string }
 
-// ReadDashboard returns the expressions of a Grafana dashboard, and for each variable an expression with its values.
-// In the others, variables are replaced as Grafana does for all schedulers, with a rate interval that Grafana would
-// choose.
-func ReadDashboard(file, rateInterval string) ([]Expression, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
+// labelValues matches the query of a variable: a metric and a label.
+var labelValues = regexp.MustCompile(`label_values\((\w+), (\w+)\)`)
+
+// expressions returns the expressions of the Grafana dashboard of a subject, and for each variable an expression with its
+// values. In the others, variables are replaced as Grafana does for all schedulers, with a rate interval of a minute.
+func expressions(t *testing.T, subject string) (expressions []expression) {
+	t.Helper()
 	var dashboard struct {
 		Templating struct {
 			List []struct {
@@ -93,11 +82,11 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal(content, &dashboard); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	file := dashboardFile(subject)
+	if err := json.Unmarshal([]byte(cluster.Read(t, file)), &dashboard); err != nil || len(dashboard.Panels) == 0 {
+		t.Fatalf("%s has %d panels: %v", file, len(dashboard.Panels), err)
 	}
-	var expressions []Expression
-	replacements := []string{"$__rate_interval", rateInterval}
+	replacements := []string{"$__rate_interval", "1m"}
 	for _, variable := range dashboard.Templating.List {
 		if variable.Type != "query" {
 			continue
@@ -105,38 +94,30 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 		replacements = append(replacements, "$"+variable.Name, variable.AllValue)
 		values := labelValues.FindStringSubmatch(fmt.Sprint(variable.Query))
 		if values == nil {
-			return nil, fmt.Errorf("%s: the variable %s asks for no label's values: %v", file, variable.Name, variable.Query)
+			t.Fatalf("%s: the variable %s asks for no label's values: %v", file, variable.Name, variable.Query)
 		}
-		expressions = append(expressions, Expression{
-			Panel: "variable " + variable.Name, PromQL: fmt.Sprintf(`%s{%s!=""}`, values[1], values[2]),
-		})
+		expressions = append(expressions, expression{"variable " + variable.Name, fmt.Sprintf(`%s{%s!=""}`, values[1], values[2])})
 	}
 	replace := strings.NewReplacer(replacements...)
 	for _, panel := range dashboard.Panels {
 		if len(panel.Targets) == 0 {
-			return nil, fmt.Errorf("%s: the panel %q asks nothing", file, panel.Title)
+			t.Errorf("%s: the panel %q asks nothing", file, panel.Title)
 		}
 		for _, target := range panel.Targets {
-			expression := Expression{Panel: panel.Title, PromQL: replace.Replace(target.Expr)}
-			if strings.Contains(expression.PromQL, "$") {
-				return nil, fmt.Errorf("%s: the panel %q uses a variable that is not there: %s", file, panel.Title, target.Expr)
+			promQL := replace.Replace(target.Expr)
+			if strings.Contains(promQL, "$") {
+				t.Errorf("%s: the panel %q uses a variable that does not exist: %s", file, panel.Title, target.Expr)
 			}
-			expressions = append(expressions, expression)
+			expressions = append(expressions, expression{panel.Title, promQL})
 		}
 	}
-	if len(dashboard.Panels) == 0 {
-		return nil, errors.New(file + " has no panels")
-	}
-	return expressions, nil
+	return expressions
 }
-
-// labelValues matches the query of a variable: a metric and a label.
-var labelValues = regexp.MustCompile(`label_values\((\w+), (\w+)\)`)
 
 var metric = regexp.MustCompile(`\b(scheduler|leader_election|process|rest_client)_[a-z0-9_]+`)
 
-// Metrics returns the names of the scheduler's metrics in an expression, each once.
-func Metrics(promQL string) []string {
+// metricsIn returns the names of the scheduler's metrics in an expression, each once.
+func metricsIn(promQL string) []string {
 	names := metric.FindAllString(promQL, -1)
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -72,7 +72,7 @@ func testAlertsFire(t *testing.T, subject string) {
 		}
 	}
 	groups := rules(t, subject)
-	for _, rule := range groups.Rules() {
+	for _, rule := range groups.all() {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
 			t.Errorf("%s: %s fires in a test: %v; keeps silent in one: %v; want both",
 				unitTestFile(subject), rule.Alert, fires[rule.Alert], silent[rule.Alert])
@@ -97,7 +97,7 @@ func testAlertsFire(t *testing.T, subject string) {
 
 func TestEachAlertSaysWhatToDoNext(t *testing.T) {
 	forEachSubject(t, func(t *testing.T, subject string) {
-		for _, rule := range rules(t, subject).Rules() {
+		for _, rule := range rules(t, subject).all() {
 			if rule.Labels["severity"] == "" || rule.For == "" {
 				t.Errorf("%s has the severity %q, and fires after %q; want both", rule.Alert, rule.Labels["severity"], rule.For)
 			}
@@ -172,29 +172,8 @@ func parse(t *testing.T, promQL []string) {
 	promtool(t, "check", "rules", file)
 }
 
-func rules(t *testing.T, subject string) Groups {
-	t.Helper()
-	groups, err := ReadRules(ruleFile(subject))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(groups.Rules()) == 0 {
-		t.Fatalf("%s has no alerts", ruleFile(subject))
-	}
-	return groups
-}
-
-func expressions(t *testing.T, subject string) []Expression {
-	t.Helper()
-	expressions, err := ReadDashboard(dashboardFile(subject), "1m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return expressions
-}
-
 // write writes a rule file and returns its path.
-func write(t *testing.T, work string, groups Groups) string {
+func write(t *testing.T, work string, groups ruleGroups) string {
 	t.Helper()
 	content, err := yaml.Marshal(groups)
 	if err != nil {

@@ -3,12 +3,10 @@
 package nodeload
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os/exec"
 	"strings"
 	"sync"
@@ -39,13 +37,13 @@ func TestBuiltInQueries(t *testing.T) {
 	p.Start(t)
 	for up, what := range []string{"loads of the files after a failed scrape", "loads of the files"} {
 		cluster.Await(t, what, func() error {
-			scrapes := ask(t, p, fmt.Sprintf(`timestamp(up{instance="files"} == %d)`, up), seconds(time.Now()))
+			scrapes := p.Query(t, fmt.Sprintf(`timestamp(up{instance="files"} == %d)`, up), seconds(time.Now()))
 			if len(scrapes) == 0 {
 				return fmt.Errorf("the last scrape is another one")
 			}
-			at := scrapes[0].Value.value()
+			at := scrapes[0].Value.Number()
 			// After a late scrape the clock seems too fast, and the queries do not use it.
-			late := ask(t, p, "rate("+clockSeries+"[10s]) > 1.1 or max_over_time(rate("+clockSeries+"[10s])[10s:1s]) > 1.1", at)
+			late := p.Query(t, "rate("+clockSeries+"[10s]) > 1.1 or max_over_time(rate("+clockSeries+"[10s])[10s:1s]) > 1.1", at)
 			if len(late) > 0 {
 				return fmt.Errorf("a scrape was late: %v", late)
 			}
@@ -69,18 +67,18 @@ func TestBuiltInQueries(t *testing.T) {
 // the times of the samples. It returns an error if there are too few samples.
 func compare(t *testing.T, p *cluster.Prometheus, at float64, got map[answer]float64) error {
 	t.Helper()
-	works, clocks := ask(t, p, workSeries+"[10s]", at), ask(t, p, clockSeries+"[10s]", at)
+	works, clocks := p.Query(t, workSeries+"[10s]", at), p.Query(t, clockSeries+"[10s]", at)
 	if len(works) == 0 || len(works[0].Values) < 5 {
 		return fmt.Errorf("there are too few samples")
 	}
 	work, clock, last, mean := works[0].Values, clocks[0].Values, len(works[0].Values)-1, 0.0
 	for _, sample := range work {
-		mean += (sample.value() - workBefore) / float64(len(work))
+		mean += (sample.Number() - workBefore) / float64(len(work))
 	}
-	rate := (work[last].value() - work[0].value()) / (clock[last].value() - clock[0].value())
+	rate := (work[last].Number() - work[0].Number()) / (clock[last].Number() - clock[0].Number())
 	rates := "(rate(" + workSeries + "[10s]) / rate(" + clockSeries + "[10s]))[10s:1s]"
-	deviation := ask(t, p, "stddev_over_time("+rates+")", at)[0].Value.value()
-	memoryDeviation := memoryOfWork * ask(t, p, "stddev_over_time("+workSeries+"[10s])", at)[0].Value.value()
+	deviation := p.Query(t, "stddev_over_time("+rates+")", at)[0].Value.Number()
+	memoryDeviation := memoryOfWork * p.Query(t, "stddev_over_time("+workSeries+"[10s])", at)[0].Value.Number()
 	for of, want := range map[answer]float64{
 		{"cpu", "v", "files"}: 1 - idleOfWork*rate, {"cpu", "d", "files"}: idleOfWork * deviation,
 		{"network", "v", "files"}: networkOfWork * rate, {"network", "d", "files"}: networkOfWork * deviation,
@@ -93,7 +91,7 @@ func compare(t *testing.T, p *cluster.Prometheus, at float64, got map[answer]flo
 		}
 		// After a failed scrape, the time may be that of the sample before.
 		when := got[answer{of.resource, "t", "files"}]
-		if newest := work[last].seconds(); when != newest && (newest == at || when != work[last-1].seconds()) {
+		if newest := work[last].Seconds(); when != newest && (newest == at || when != work[last-1].Seconds()) {
 			t.Errorf("%s is measured at %.3f, want %.3f", of.resource, when, newest)
 		}
 	}
@@ -135,11 +133,11 @@ type answer struct{ resource, term, instance string }
 
 func answersAt(t *testing.T, p *cluster.Prometheus, queries string, at float64) map[answer]float64 {
 	t.Helper()
-	got, all := map[answer]float64{}, ask(t, p, queries, at)
+	got, all := map[answer]float64{}, p.Query(t, queries, at)
 	for _, series := range all {
 		// NodeLoad's label is the index of the resource, and the term.
 		label := series.Metric["nodeload_term"]
-		got[answer{exported[label[0]-'0'], label[1:], series.Metric["instance"]}] = series.Value.value()
+		got[answer{exported[label[0]-'0'], label[1:], series.Metric["instance"]}] = series.Value.Number()
 	}
 	if len(got) != len(all) {
 		t.Errorf("there are two series for a node: %v", all)
@@ -147,36 +145,4 @@ func answersAt(t *testing.T, p *cluster.Prometheus, queries string, at float64) 
 	return got
 }
 
-// series is a series in an answer of Prometheus: of a vector with Value, of a matrix with Values.
-type series struct {
-	Metric map[string]string
-	Value  point
-	Values []point
-}
-
-// point has the time in seconds, and the value.
-type point [2]json.Number
-
-func (p point) seconds() float64 { f, _ := p[0].Float64(); return f } // decoding has checked that it is a number
-func (p point) value() float64   { f, _ := p[1].Float64(); return f }
-
 func seconds(at time.Time) float64 { return float64(at.UnixMilli()) / 1000 }
-
-// ask returns Prometheus' answer to a query at a time.
-func ask(t *testing.T, p *cluster.Prometheus, query string, at float64) []series {
-	t.Helper()
-	form := url.Values{"query": {query}, "time": {fmt.Sprintf("%.3f", at)}}
-	response, err := http.PostForm(p.URL()+"/api/v1/query", form)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var body struct {
-		Error string
-		Data  struct{ Result []series }
-	}
-	if err := json.NewDecoder(response.Body).Decode(&body); err != nil || body.Error != "" {
-		t.Fatalf("%s: %v %s", query, err, body.Error)
-	}
-	return body.Data.Result
-}

@@ -3,10 +3,8 @@
 package nodeload
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"os/exec"
 	"strings"
@@ -17,42 +15,6 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
 )
-
-// target is an exporter as a scrape job of Prometheus sees it.
-type target struct {
-	exporter string
-	labels   map[string]string
-}
-
-// newTargetsStand returns a stand with a control plane, three nodes, and a Prometheus that scrapes targets.
-func newTargetsStand(t *testing.T, targets ...target) *stand {
-	t.Helper()
-	s := &stand{folder: t.TempDir(), instances: map[string]string{}, prometheus: cluster.NewPrometheus(t)}
-	for _, target := range targets {
-		s.instances[target.exporter] = ""
-	}
-	s.exporters = newExporters(t, s.instances)
-	var configs []any
-	for _, target := range targets {
-		labels := map[string]string{"__metrics_path__": "/metrics/" + target.exporter}
-		for name, value := range target.labels {
-			labels[name] = value
-		}
-		configs = append(configs, object{"targets": []string{s.exporters.address()}, "labels": labels})
-	}
-	s.prometheus.Configure(t, object{
-		"global":         object{"scrape_interval": "1s", "scrape_timeout": "1s"},
-		"scrape_configs": []any{object{"job_name": "node", "honor_labels": true, "static_configs": configs}},
-	})
-	s.prometheus.Start(t)
-	s.Cluster = shared.Get(t)
-	for i := range 3 {
-		node := newNode(i)
-		s.nodes = append(s.nodes, node.Name)
-		s.CreateNodes(t, node)
-	}
-	return s
-}
 
 // clusters are two clusters whose nodes have the same addresses. The nodes of west are busy.
 func clusters(t *testing.T) *stand {
@@ -65,7 +27,7 @@ func clusters(t *testing.T) *stand {
 			}})
 		}
 	}
-	s := newTargetsStand(t, targets...)
+	s := newTargetsStand(t, &shared, newNodes(3), targets...)
 	s.exporters.load(0.9, "west-0", "west-1", "west-2")
 	return s
 }
@@ -79,7 +41,7 @@ func jobs(t *testing.T) *stand {
 			targets = append(targets, target{fmt.Sprint("node-", i), map[string]string{"instance": instance, "job": job}})
 		}
 	}
-	return newTargetsStand(t, targets...)
+	return newTargetsStand(t, &shared, newNodes(3), targets...)
 }
 
 // scenario is the configuration of the page's section about several clusters, and matcher what is not in it before.
@@ -198,20 +160,10 @@ func TestMatchers(t *testing.T) {
 	p.Configure(t, object{})
 	p.Start(t)
 	for _, query := range sentQueries(t, append(exported, "gpu"), matchers) {
-		response, err := http.PostForm(p.URL()+"/api/v1/parse_query", url.Values{"query": {query}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		var parsed struct {
-			Error string
-			Data  any
-		}
-		if err := json.NewDecoder(response.Body).Decode(&parsed); err != nil || parsed.Error != "" {
-			t.Fatalf("%s: %v %s", query, err, parsed.Error)
-		}
+		var parsed any
+		p.Ask(t, "parse_query", url.Values{"query": {query}}, &parsed)
 		// A value, its time, the last one before a failed scrape, and a deviation.
-		if found := checkSelectors(t, parsed.Data, matchers); found < 4 {
+		if found := checkSelectors(t, parsed, matchers); found < 4 {
 			t.Errorf("Prometheus finds only %d selectors in %s", found, query)
 		}
 	}

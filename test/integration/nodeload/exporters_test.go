@@ -32,8 +32,6 @@ type exporter struct {
 	mutex sync.Mutex
 	// node is the name of the node.
 	node string
-	// instance is the instance label of its target.
-	instance string
 	// busy is the busy share of its CPUs since the time since; idleSeconds
 	// and busySeconds are the counters of each CPU at that time.
 	busy                     float64
@@ -55,14 +53,13 @@ type fault struct {
 	clock time.Duration
 }
 
-// newExporters starts an exporter for each node, with a tenth of its CPUs busy.
-// As usual for node_exporter, an instance is the node's address and a port.
-func newExporters(t *testing.T, instances map[string]string) *exporters {
+// newExporters starts the exporters of targets, with a tenth of their CPUs busy.
+func newExporters(t *testing.T, targets []target) *exporters {
 	t.Helper()
 	e := &exporters{of: map[string]*exporter{}}
 	began := time.Now()
-	for node, instance := range instances {
-		e.of[node] = &exporter{node: node, instance: instance, busy: 0.1, since: began}
+	for _, target := range targets {
+		e.of[target.exporter] = &exporter{node: target.exporter, busy: 0.1, since: began}
 	}
 	e.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		exporter, known := e.of[strings.TrimPrefix(r.URL.Path, "/metrics/")]

@@ -184,10 +184,9 @@ func (s *faulty) awaitEvent(t *testing.T, reason string) {
 func (s *faulty) works(t *testing.T) {
 	t.Helper()
 	s.await(t, "a pod to be placed by what is measured", func() error {
-		before := s.mustMetrics(t, s.scheduler)
+		was := s.sum(t, s.scheduler, fallbacks)
 		s.place(t, s.newPods(1, "", "100m"))
-		state := s.mustPage(t, s.scheduler).state
-		was, is := before.sum("fallback_cycles_total"), s.mustMetrics(t, s.scheduler).sum("fallback_cycles_total")
+		state, is := s.mustPage(t, s.scheduler).state, s.sum(t, s.scheduler, fallbacks)
 		return cluster.Unless(state == "Fresh" && was == is,
 			"the source is %q; fallback cycles: %v before, %v after", state, was, is)
 	})

@@ -158,13 +158,11 @@ func metricsServer(t *testing.T) {
 func newMeteredStand(t *testing.T, count int) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t), folder: t.TempDir(), instances: map[string]string{}}
-	var nodes []*corev1.Node
-	for i := range count {
-		nodes = append(nodes, newNode(i))
-		s.nodes = append(s.nodes, nodes[i].Name)
-		s.instances[nodes[i].Name] = ""
+	nodes, targets := newNodes(count), []target(nil)
+	for _, node := range nodes {
+		targets = append(targets, target{exporter: node.Name})
 	}
-	s.exporters = newExporters(t, s.instances)
+	s.exporters = newExporters(t, targets)
 	for _, node := range nodes {
 		kubelet := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/metrics/resource" {
@@ -180,7 +178,7 @@ func newMeteredStand(t *testing.T, count int) *stand {
 		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address.IP.String()}}
 		node.Status.DaemonEndpoints.KubeletEndpoint.Port = int32(address.Port)
 	}
-	s.CreateNodes(t, nodes...)
+	s.addNodes(t, nodes)
 	return s
 }
 

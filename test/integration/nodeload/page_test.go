@@ -6,9 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sort"
 	"testing"
-	"time"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -18,36 +16,14 @@ import (
 type page struct {
 	state, problem string
 	snapshot       uint64
-	age            time.Duration
 	// of has the readings of each profile, by node and resource.
 	of map[string]map[string]map[string]reading
 }
 
-// reading is the load of a node for a resource.
+// reading is the load of a node for a resource: the measurement in percent of the capacity, or the reason why none counts.
 type reading struct {
-	// percent is the measurement in percent of the capacity.
 	percent float64
-	// missing is the reason why no measurement counts; empty if one does.
 	missing string
-}
-
-// content has the fields of the JSON that the tests need.
-type content struct {
-	Profiles []struct {
-		Profile string
-		Source  struct {
-			State, Problem string
-		}
-		Snapshot uint64
-		Taken    time.Time
-		Nodes    []struct {
-			Node      string
-			Resources []struct {
-				Resource, Missing string
-				MeasuredPercent   float64
-			}
-		}
-	}
 }
 
 func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
@@ -55,23 +31,34 @@ func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all content
+	var all struct {
+		Profiles []struct {
+			Profile  string
+			Source   struct{ State, Problem string }
+			Snapshot uint64
+			Nodes    []struct {
+				Node      string
+				Resources []struct {
+					Resource, Missing string
+					MeasuredPercent   float64
+				}
+			}
+		}
+	}
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, fmt.Errorf("the status is not JSON: %w", err)
 	}
 	p := &page{of: map[string]map[string]map[string]reading{}}
 	for _, profile := range all.Profiles {
-		p.state, p.problem = profile.Source.State, profile.Source.Problem
-		p.snapshot, p.age = profile.Snapshot, time.Since(profile.Taken)
-		nodes := map[string]map[string]reading{}
+		p.state, p.problem, p.snapshot = profile.Source.State, profile.Source.Problem, profile.Snapshot
+		p.of[profile.Profile] = map[string]map[string]reading{}
 		for _, node := range profile.Nodes {
 			resources := map[string]reading{}
 			for _, resource := range node.Resources {
-				resources[resource.Resource] = reading{percent: resource.MeasuredPercent, missing: resource.Missing}
+				resources[resource.Resource] = reading{resource.MeasuredPercent, resource.Missing}
 			}
-			nodes[node.Node] = resources
+			p.of[profile.Profile][node.Node] = resources
 		}
-		p.of[profile.Profile] = nodes
 	}
 	return p, nil
 }
@@ -93,16 +80,10 @@ func (p *page) loads(profile, resource string, expected func(node string, percen
 	if len(nodes) != nodeCount {
 		return fmt.Errorf("the status has %d nodes", len(nodes))
 	}
-	for _, node := range sorted(nodes) {
-		seen, known := nodes[node][resource]
-		if !known {
-			return fmt.Errorf("%s has no %s", node, resource)
-		}
-		if seen.missing != "" {
-			return fmt.Errorf("%s has no measurement: %s", node, seen.missing)
-		}
-		if !expected(node, seen.percent) {
-			return fmt.Errorf("%s is at %.1f %%", node, seen.percent)
+	for node, readings := range nodes {
+		seen, known := readings[resource]
+		if !known || seen.missing != "" || !expected(node, seen.percent) {
+			return fmt.Errorf("%s of %s is at %.1f %% (known: %v, missing: %q)", resource, node, seen.percent, known, seen.missing)
 		}
 	}
 	return nil
@@ -127,16 +108,12 @@ func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, reso
 		if err != nil {
 			return err
 		}
-		m, err := s.metrics(scheduler)
-		if err != nil {
-			return err
-		}
 		for profile := range page.of {
 			for _, resource := range resources {
 				if err := page.loads(profile, resource, func(string, float64) bool { return true }); err != nil {
-					return fmt.Errorf("%s: %w", resource, err)
+					return err
 				}
-				if fresh := m.sum("nodes", "resource="+resource, "state=fresh"); fresh != nodeCount {
+				if fresh := s.sum(t, scheduler, `scheduler_node_load_nodes\{.*resource="`+resource+`".*state="fresh".*\}`); fresh != nodeCount {
 					return fmt.Errorf("%s: the metrics count %v fresh nodes", resource, fresh)
 				}
 			}
@@ -145,11 +122,13 @@ func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, reso
 	})
 }
 
-func sorted[V any](of map[string]V) []string {
-	var keys []string
-	for key := range of {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
+// sum returns the sum of the series of a running scheduler's metrics that match a regular expression.
+func (s *stand) sum(t *testing.T, scheduler *localcluster.Scheduler, series string) (sum float64) {
+	t.Helper()
+	s.await(t, "the metrics", func() error {
+		content, err := s.Get(context.Background(), scheduler.URL()+"/metrics")
+		sum = cluster.Sum(content, series)
+		return err
+	})
+	return sum
 }

@@ -49,11 +49,11 @@ func TestPodQueries(t *testing.T) {
 	cluster.Await(t, "the use of the pod", func() error {
 		now := seconds(time.Now())
 		for i, within := range [][2]float64{{0.9, 1.1}, {now - 2, now}, {3e6, 3e6}, {now - 2, now}} {
-			got := ask(t, p, strings.ReplaceAll(queries[i][1], "[5m]", "[10s]"), now)
+			got := p.Query(t, strings.ReplaceAll(queries[i][1], "[5m]", "[10s]"), now)
 			if len(got) != 1 || !maps.Equal(got[0].Metric, map[string]string{"namespace": "team", "pod": "a"}) {
 				return fmt.Errorf("%s: got %v", queries[i][1], got)
 			}
-			if value := got[0].Value.value(); value < within[0] || value > within[1] {
+			if value := got[0].Value.Number(); value < within[0] || value > within[1] {
 				return fmt.Errorf("%s: got %v, want %v", queries[i][1], value, within)
 			}
 		}

@@ -6,15 +6,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -29,7 +26,7 @@ func shadowed(t *testing.T) {
 		labels := map[string]string{"instance": fmt.Sprintf("10.0.0.%d:9100", i+1)}
 		targets = append(targets, target{fmt.Sprint("node-", i), labels})
 	}
-	s := newTargetsStand(t, targets...)
+	s := newTargetsStand(t, &shared, newNodes(3), targets...)
 	hot := s.nodes[0]
 	s.exporters.load(0.9, "node-0")
 	config := cluster.Read(t, root+"manifests/config/node-load-shadow.yaml")
@@ -69,27 +66,14 @@ func shadowed(t *testing.T) {
 // whatIf returns the dry run of a pod that does not exist.
 func (s *stand) whatIf(t *testing.T, scheduler *localcluster.Scheduler, pod *corev1.Pod) []byte {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
 	pod.APIVersion, pod.Kind = "v1", "Pod"
 	manifest, err := json.Marshal(pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := client.Post(scheduler.URL()+"/scheduling/what-if", "application/json", bytes.NewReader(manifest))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %v: %s", response.Status, err, content)
+	code, content, err := s.Ask(t.Context(), http.MethodPost, scheduler.URL()+"/scheduling/what-if", bytes.NewReader(manifest))
+	if err != nil || code != http.StatusOK {
+		t.Fatalf("%d, %v: %s", code, err, content)
 	}
 	return content
 }

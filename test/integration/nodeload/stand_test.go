@@ -7,6 +7,7 @@ package nodeload
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -28,6 +29,8 @@ const (
 	nodeCPU   = "32"
 	// pressureSeries is a gauge of the exporters, unlike any series of node_exporter, for custom queries.
 	pressureSeries = "node_test_pressure_ratio"
+	// fallbacks counts the cycles without measurements.
+	fallbacks = "scheduler_node_load_fallback_cycles_total"
 )
 
 // object is a part of a configuration.
@@ -35,7 +38,6 @@ type object map[string]any
 
 // stand is a control plane with its nodes, whose exporters are scraped by a Prometheus.
 type stand struct {
-	// Cluster is nil if only measurements are needed.
 	*cluster.Cluster
 	folder     string
 	nodes      []string
@@ -59,57 +61,80 @@ func TestPlacement(t *testing.T) {
 	t.Parallel()
 	t.Run("nodes have several scrape targets", severalTargets)
 	t.Run("the configuration of the first week changes no placement", shadowed)
-	t.Run("nodes are matched by any of their names", everyInstance)
 	t.Run("hot nodes get no pods with a real metrics-server", metricsServer)
 	t.Run("when the leader dies the standby uses its own measurements", standby)
 }
 
+// target is an exporter as a scrape job of Prometheus sees it.
+type target struct {
+	exporter string
+	labels   map[string]string
+}
+
+// newStand returns a stand of the default size whose nodes have an exporter each, as usual for node_exporter: the instance is
+// the node's address and a port.
 func newStand(t *testing.T, shared *cluster.Shared) *stand {
 	t.Helper()
-	var nodes []*corev1.Node
-	for i := range nodeCount {
+	nodes := newNodes(nodeCount)
+	var targets []target
+	for _, node := range nodes {
+		targets = append(targets, target{node.Name, map[string]string{"instance": instance(node)}})
+	}
+	return newTargetsStand(t, shared, nodes, targets...)
+}
+
+// newTargetsStand returns a stand with nodes, and a Prometheus that scrapes targets.
+func newTargetsStand(t *testing.T, shared *cluster.Shared, nodes []*corev1.Node, targets ...target) *stand {
+	t.Helper()
+	s := &stand{folder: t.TempDir(), instances: map[string]string{}, exporters: newExporters(t, targets), prometheus: cluster.NewPrometheus(t)}
+	var configs []object
+	for _, target := range targets {
+		labels := maps.Clone(target.labels)
+		labels["__metrics_path__"] = "/metrics/" + target.exporter
+		configs = append(configs, object{"targets": []string{s.exporters.address()}, "labels": labels})
+	}
+	s.prometheus.Configure(t, object{
+		"global": object{"scrape_interval": "1s", "scrape_timeout": "1s"},
+		"scrape_configs": []object{{
+			"job_name": "node", "static_configs": configs,
+			// Exporters may set their own labels and timestamps.
+			"honor_labels": true, "honor_timestamps": true,
+		}},
+	})
+	s.prometheus.Start(t)
+	s.Cluster = shared.Get(t)
+	s.addNodes(t, nodes)
+	return s
+}
+
+func (s *stand) addNodes(t *testing.T, nodes []*corev1.Node) {
+	t.Helper()
+	for _, node := range nodes {
+		s.nodes, s.instances[node.Name] = append(s.nodes, node.Name), instance(node)
+	}
+	s.CreateNodes(t, nodes...)
+}
+
+func instance(node *corev1.Node) string {
+	return net.JoinHostPort(node.Status.Addresses[0].Address, "9100")
+}
+
+func newNodes(count int) (nodes []*corev1.Node) {
+	for i := range count {
 		nodes = append(nodes, newNode(i))
 	}
-	s := newMeasuredStand(t, nodes)
-	s.Cluster = shared.Get(t)
-	s.CreateNodes(t, nodes...)
-	return s
+	return nodes
 }
 
-// newNode describes a node. Prometheus identifies it by its address, as with
-// most exporters; it also has other names. Two nodes have an IPv6 address.
+// newNode describes a node. Prometheus identifies it by its address, as with most exporters.
 func newNode(i int) *corev1.Node {
-	address := fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)
-	if i == 4 || i == 5 {
-		address = fmt.Sprintf("fd00::%d", i+1)
-	}
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprintf("worker-%03d", i+1), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("host-%03d", i+1)},
-		},
-		Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("test:///zone/machine-%03d", i+1)},
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%03d", i+1)},
 		Status: corev1.NodeStatus{
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}},
-			Capacity: corev1.ResourceList{
-				corev1.ResourceCPU:    resource.MustParse(nodeCPU),
-				corev1.ResourceMemory: resource.MustParse("64Gi"),
-				corev1.ResourcePods:   resource.MustParse("250"),
-			},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)}},
+			Capacity:  cluster.Resources(nodeCPU, "64Gi", "250"),
 		},
 	}
-}
-
-// newMeasuredStand returns a stand with exporters for some nodes and Prometheus, but without a control plane.
-func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
-	t.Helper()
-	s := &stand{folder: t.TempDir(), instances: map[string]string{}}
-	for _, node := range nodes {
-		s.nodes = append(s.nodes, node.Name)
-		s.instances[node.Name] = net.JoinHostPort(node.Status.Addresses[0].Address, "9100")
-	}
-	s.exporters = newExporters(t, s.instances)
-	s.prometheus = newPrometheus(t, s.exporters)
-	return s
 }
 
 func (s *stand) file(name string) string { return filepath.Join(s.folder, name) }
@@ -219,32 +244,9 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) map[string]int {
 // await polls until a condition holds.
 func (s *stand) await(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	if s.Cluster == nil {
-		cluster.Await(t, what, condition, s.prometheus.LogFile())
-	} else {
-		s.Await(t, what, condition, s.prometheus.LogFile())
+	var logs []string
+	if s.prometheus != nil {
+		logs = []string{s.prometheus.LogFile()}
 	}
-}
-
-// newPrometheus starts a Prometheus that scrapes exporters.
-func newPrometheus(t *testing.T, exporters *exporters) *cluster.Prometheus {
-	t.Helper()
-	p := cluster.NewPrometheus(t)
-	var targets []any
-	for node, exporter := range exporters.of {
-		targets = append(targets, map[string]any{
-			"targets": []string{exporters.address()},
-			"labels":  map[string]string{"__metrics_path__": "/metrics/" + node, "instance": exporter.instance},
-		})
-	}
-	p.Configure(t, map[string]any{
-		"global": map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
-		"scrape_configs": []any{map[string]any{
-			"job_name": "node", "static_configs": targets,
-			// Exporters may set their own labels and timestamps.
-			"honor_labels": true, "honor_timestamps": true,
-		}},
-	})
-	p.Start(t)
-	return p
+	s.Await(t, what, condition, logs...)
 }

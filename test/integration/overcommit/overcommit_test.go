@@ -97,7 +97,6 @@ func TestOvercommit(t *testing.T) {
 	t.Run("a thousand pods at once", s.thousand)
 	s.restart(t)
 	t.Run("preemption", s.preemption)
-	t.Run("a CPU request that the API server adds", s.copied)
 	t.Run("a quota", s.quota)
 	t.Run("Prometheus stops", s.stops)
 }
@@ -203,15 +202,6 @@ func (s *stand) preemption(t *testing.T) {
 		t.Errorf("%v pods are left, want all %d ordinary ones, and one less of %d overcommitting ones", left, nodes, most*steadyNodes)
 	}
 	s.deletePods(t, "metadata.name=large")
-}
-
-// copied checks that a pod without a CPU request is rejected: the API server copies the limit.
-func (s *stand) copied(t *testing.T) {
-	bad := pod("copied", asked)
-	delete(bad.Spec.Containers[0].Resources.Requests, corev1.ResourceCPU)
-	s.CreatePod(t, bad)
-	s.AwaitPending(t, corev1.NamespaceDefault, "copied", `the pod asks for overcommit.scheduler/millicpu and requests CPU: write cpu: "0" in the requests of each container`)
-	s.deletePods(t, "metadata.name=copied")
 }
 
 // quota checks that a ResourceQuota limits what a namespace's pods ask for.

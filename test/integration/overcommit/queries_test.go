@@ -4,7 +4,6 @@ package overcommit
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -202,34 +201,13 @@ func answers(t *testing.T, p *cluster.Prometheus, queries map[string]int, at int
 	t.Helper()
 	found := map[string][]float64{}
 	for query := range queries {
-		response, err := http.PostForm(p.URL()+"/api/v1/query", url.Values{"query": {query}, "time": {fmt.Sprint(at)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
-		var body struct {
-			Error string
-			Data  struct {
-				Result []struct {
-					Metric map[string]string
-					Value  [2]json.Number
-				}
-			}
-		}
-		if err := json.NewDecoder(response.Body).Decode(&body); err != nil || body.Error != "" {
-			t.Fatalf("%s: %v %s", query, err, body.Error)
-		}
-		for _, series := range body.Data.Result {
-			value, err := series.Value[1].Float64()
-			if err != nil {
-				t.Fatal(err)
-			}
+		for _, series := range p.Query(t, query, float64(at)) {
 			name := series.Metric["instance"]
 			if pod := series.Metric["pod"]; pod != "" {
 				name = series.Metric["namespace"] + "/" + pod
 			}
 			key := series.Metric["nodeload_term"] + " " + name
-			found[key] = append(found[key], value)
+			found[key] = append(found[key], series.Value.Number())
 		}
 	}
 	return found

@@ -20,43 +20,19 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
 )
 
-// ask sends a request with a token, or as an administrator, and returns the status and the response.
-func (s *stand) ask(t *testing.T, method, path, token string, body io.Reader) (int, []byte) {
+// ask sends a request as an administrator, or with a token, and returns the status and the response.
+func (s *stand) ask(t *testing.T, method, path string, body io.Reader, token ...string) (int, []byte) {
 	t.Helper()
-	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
+	code, content, err := s.Ask(t.Context(), method, s.scheduler.URL()+path, body, token...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if token != "" {
-		config = rest.AnonymousClientConfig(config)
-		config.BearerToken = token
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), method, s.scheduler.URL()+path, body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return response.StatusCode, content
+	return code, content
 }
 
 // whatIf has the fields of a response that the tests need.
@@ -80,7 +56,7 @@ func (s *stand) wouldBe(t *testing.T, pod *corev1.Pod) whatIf {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, content := s.ask(t, http.MethodPost, "/scheduling/what-if?nodes=all", "", bytes.NewReader(manifest))
+	code, content := s.ask(t, http.MethodPost, "/scheduling/what-if?nodes=all", bytes.NewReader(manifest))
 	var answer whatIf
 	if err := json.Unmarshal(content, &answer); err != nil || code != http.StatusOK {
 		t.Fatalf("%d, %v: %s", code, err, content)
@@ -116,13 +92,13 @@ func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 		t.Errorf("%+v, want %s", answer, want)
 	}
 	// The dry run leaves no trace.
-	if code, content := s.ask(t, http.MethodGet, "/scheduling/pods/default/large", "", nil); code != http.StatusNotFound {
+	if code, content := s.ask(t, http.MethodGet, "/scheduling/pods/default/large", nil); code != http.StatusNotFound {
 		t.Errorf("%d: %s", code, content)
 	}
 	s.CreatePod(t, large)
 	s.recorded(t, large, func(got record) error { return cluster.Unless(got.Summary == want, "%s", got.Summary) })
 	s.Await(t, "the queue to have the pod", func() error {
-		code, content := s.ask(t, http.MethodGet, "/scheduling/queue", "", nil)
+		code, content := s.ask(t, http.MethodGet, "/scheduling/queue", nil)
 		var queue struct {
 			Lengths struct{ Unschedulable, Backoff int }
 			Items   []struct {
@@ -137,7 +113,7 @@ func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 		return cluster.Unless(item.Name == "large" && item.Where == "Unschedulable" && item.Summary == want && len(item.WaitsFor) == 1 &&
 			item.WaitsFor[0] == "NodeResourcesFit" && queue.Lengths.Unschedulable == 1, "%s", content)
 	})
-	code, content := s.ask(t, http.MethodGet, "/scheduling/what-if?pod=default/large", "", nil)
+	code, content := s.ask(t, http.MethodGet, "/scheduling/what-if?pod=default/large", nil)
 	if code != http.StatusOK || !strings.Contains(string(content), want) {
 		t.Errorf("%d: %s", code, content)
 	}
@@ -168,7 +144,7 @@ func TestWhoMayAsk(t *testing.T) {
 		{asker, http.MethodPost, "/scheduling/what-if", http.StatusOK},
 		{asker, http.MethodGet, "/scheduling/queue", http.StatusForbidden},
 	} {
-		if code, content := s.ask(t, tt.method, tt.path, s.Token(t, tt.who), strings.NewReader(manifest)); code != tt.code {
+		if code, content := s.ask(t, tt.method, tt.path, strings.NewReader(manifest), s.Token(t, tt.who)); code != tt.code {
 			t.Errorf("%s, %s %s: %d, want %d: %s", tt.who.Name, tt.method, tt.path, code, tt.code, content)
 		}
 	}
@@ -199,7 +175,7 @@ func TestManyAsk(t *testing.T) {
 				case 3:
 					method, path, body = http.MethodPost, "/scheduling/what-if", strings.Repeat("x", 10<<20)
 				}
-				code, _ := s.ask(t, method, path, "", strings.NewReader(body))
+				code, _ := s.ask(t, method, path, strings.NewReader(body))
 				codes.Store(code, true)
 			}
 		}()
@@ -239,12 +215,12 @@ func TestStandby(t *testing.T) {
 
 	s.scheduler = s.StartScheduler(t, program, file, localcluster.SchedulerOptions{LeaderElection: true, Name: "standby"})
 	s.Await(t, "the standby to know who leads", func() error {
-		code, content := s.ask(t, http.MethodGet, "/scheduling/pods", "", nil)
+		code, content := s.ask(t, http.MethodGet, "/scheduling/pods", nil)
 		var list record
 		err := json.Unmarshal(content, &list)
 		return cluster.Unless(err == nil && code == http.StatusOK && !list.Leader && list.LeaderIdentity == identity, "%d: %s", code, content)
 	})
-	code, content := s.ask(t, http.MethodGet, "/scheduling/what-if?pod=default/waits", "", nil)
+	code, content := s.ask(t, http.MethodGet, "/scheduling/what-if?pod=default/waits", nil)
 	var status metav1.Status
 	if err := json.Unmarshal(content, &status); err != nil || code != http.StatusServiceUnavailable || status.Reason != "Standby" ||
 		status.Details == nil || status.Details.Name != identity {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -50,17 +49,7 @@ func BenchmarkGang(b *testing.B) {
 	cluster.Write(b, file, regexp.MustCompile("clientConnection:\n").ReplaceAllString(
 		cluster.Read(b, root+"config/gang.yaml"), "clientConnection:\n  qps: 1000\n  burst: 2000\n"))
 	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), file)
-	metric := func(pattern string) (sum float64) {
-		content, err := s.Get(b.Context(), scheduler.URL()+"/metrics")
-		if err != nil {
-			b.Fatal(err)
-		}
-		for _, match := range regexp.MustCompile(`(?m)^`+pattern+`(?:\{.*\})? (.*)$`).FindAllSubmatch(content, -1) {
-			value, _ := strconv.ParseFloat(string(match[1]), 64) // it is a number
-			sum += value
-		}
-		return sum
-	}
+	metric := func(series string) float64 { return s.metric(b, scheduler, series) }
 	const gangAttempts, durations = "scheduler_coscheduling_attempts_total", "scheduler_coscheduling_attempt_duration_seconds_sum"
 	// attempts are those for gangs, or for pods in a scheduler that decides one after the other.
 	attempts := func() float64 { return cmp.Or(metric(gangAttempts), metric("scheduler_schedule_attempts_total")) }
@@ -116,10 +105,7 @@ func BenchmarkGang(b *testing.B) {
 	waits.reset()
 	tries, took := metric(gangAttempts), metric(durations)
 	time.Sleep(measuring)
-	all := waits.take()
-	b.ReportMetric(milliseconds(all, 0.5), "wait-p50-ms")
-	b.ReportMetric(milliseconds(all, 0.99), "wait-p99-ms")
-	b.ReportMetric(milliseconds(all, 1), "wait-max-ms")
+	reportWaits(b, waits.take())
 	if tries = metric(gangAttempts) - tries; tries > 0 {
 		b.ReportMetric(tries, "retries")
 		b.ReportMetric(metric(`scheduler_coscheduling_attempts_total\{[^}]*result="late"\}`), "late")

@@ -211,31 +211,6 @@ func writeKubeconfig(t *testing.T, server string) string {
 	return file
 }
 
-// TestValidateConfigOfManifests validates every configuration under manifests/.
-func TestValidateConfigOfManifests(t *testing.T) {
-	var files []string
-	for _, pattern := range []string{"config/*.yaml", "examples/scenarios/*/scheduler.yaml"} {
-		found, err := filepath.Glob("../../../manifests/" + pattern)
-		if err != nil || len(found) == 0 {
-			t.Fatal(pattern, found, err)
-		}
-		files = append(files, found...)
-	}
-	for _, file := range append(files, "../../../manifests/second-scheduler/config.yaml") {
-		t.Run(strings.TrimPrefix(file, "../../../manifests/"), func(t *testing.T) {
-			absolute, err := filepath.Abs(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := run(t, "--config", absolute, "--validate-config")
-			t.Logf("%s", got.stdout)
-			if got.code != 0 {
-				t.Errorf("exit code %d:\n%s", got.code, got.stderr)
-			}
-		})
-	}
-}
-
 // TestValidateConfig has cases that depend on the command's flags, or on patches. The others are tested in configcheck.
 func TestValidateConfig(t *testing.T) {
 	tests := []struct {
