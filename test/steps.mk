@@ -12,9 +12,9 @@ all: docker e2e node-load integration scenarios applies scripts vulncheck worklo
 
 # Not run each time: the other architecture, the traps for the oracle, the series on every release, everything
 # without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and of a soak with 500 nodes,
-# attacks on the secure port, the image of make control, that of the bundle once more.
+# a production cluster with ten seeds, attacks on the secure port, the image of make control, that of the bundle once more.
 .PHONY: long
-long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak attacks control
+long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -36,7 +36,7 @@ descheduler: tools ; $(build) bash -c 'source scripts/environment.sh && build_se
 
 # verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
 # packages twice. Unit tests do not read the image; artifacts does.
-.PHONY: unit verify scripts workloads gpus
+.PHONY: unit verify scripts workloads gpus openb
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
   $(call go-test-race,test/inprocess) ./benchmark ./plugins && \
@@ -44,7 +44,8 @@ unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
 workloads: ; $(step) $(call go-test,test/inprocess) -v ./scenarios ./overcommit
-gpus: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh
+gpus: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -run TestOneSeed
+openb: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -skip TestOneSeed
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
 .PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks integration node-load bad-day soak scenarios
