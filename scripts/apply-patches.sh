@@ -17,7 +17,7 @@ SCRATCH=$OUTPUT/.patching
 explain() {
   local name=${1##*/} where file line hunk
   if git -C "$SCRATCH" apply --cached --reverse --check "$1" 2> /dev/null; then
-    fail "$name: $VERSION already contains this change" "git rm -r patches/${name%.patch} (the condition in its Drop-When is met), then make update tree"
+    fail "$name: $VERSION, or an earlier step, already contains this change" "git rm -r patches/${name%.patch} (the condition in its Drop-When is met), then make update tree"
   fi
   where=$(sed -n 's/^error: patch failed: //p' "$2" | head -1)
   file=${where%:*} line=${where##*:}
@@ -44,11 +44,12 @@ total=${#patches[@]} series=$(what_is_applied)
 
 # export_modules writes the packages of modules.yaml as a patch, if there are any.
 export_modules() {
-  local wanted patch=$PATCHES_DIR/$MODULES_PATCH
+  local wanted carried patch=$PATCHES_DIR/$MODULES_PATCH
   wanted="$VERSION $(modules_sum)"
-  [[ $(cat "$PATCHES_DIR/.modules" 2> /dev/null) != "$wanted" ]] || return 0
+  carried=$([[ $(in_tree rev-parse "$modules") == "$base" ]] || echo yes)
+  [[ $(cat "$PATCHES_DIR/.modules" 2> /dev/null) != "$wanted" || (-n $carried && ! -f $patch) ]] || return 0
   rm -f "$PATCHES_DIR/.modules" "$patch"
-  if [[ $(in_tree rev-parse "$modules") != "$base" ]]; then
+  if [[ -n $carried ]]; then
     export_patch "$TREE" "$modules" > "$patch.new"
     mv "$patch.new" "$patch"
   fi

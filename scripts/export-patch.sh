@@ -20,9 +20,13 @@ mkdir "$work/steps" "$work/none"
 folder() { export_patch "$TREE" "$1" | "$build" patches export "$work/steps" "$2" || exit; }
 # made_sum prints the sum of the patch that is made from the folder as it is.
 made_sum() {
-  "$build" patches make --kubernetes "$VERSION" --modules "$MODULES_FILE" "$SERIES_DIR" "$ROOT/plugins" "$work/series" > /dev/null || exit
+  MODULES='' "$build" patches make --kubernetes "$KUBERNETES_VERSION" --modules "$MODULES_FILE" "$SERIES_DIR" "$ROOT/plugins" "$work/series" > /dev/null || exit
   sha256sum < "$work/series/$PATCH.patch" | cut -d' ' -f1
 }
+[[ $(git -C "$TREE" log -1 --format=%ce) != build@localhost ]] ||
+  fail "the current commit of $TREE is one of the series, not yours" "git -C $TREE add -A && git -C $TREE commit, then make export-patch PATCH=$PATCH"
+[[ $(git -C "$TREE" log -1 --format=%P) != *' '* ]] ||
+  fail "the current commit of $TREE is a merge, which a patch cannot be" "git -C $TREE rebase, then make export-patch PATCH=$PATCH"
 folder HEAD "$PATCH"
 "$build" patches lint "$work/steps" "$work/none" > /dev/null || exit
 
@@ -35,7 +39,7 @@ if [[ -e $target ]] && ! diff -r "$target" "$made" > /dev/null; then
   sum=$(made_sum)
   [[ " $(recorded applied.series) $(recorded "exported.$PATCH.sum") " == *" $sum "* ]] ||
     fail "patches/$PATCH has edits that are not in the tree" \
-      "take them into the tree: git -C $TREE checkout --detach $(recorded applied.head), then make tree  |  discard them: git checkout -- patches/$PATCH"
+      "take them into the tree: git -C $TREE checkout --detach $(recorded applied.head), then make tree  |  discard them: git checkout -- patches/$PATCH && git clean -fd patches/$PATCH"
 fi
 # The next step returns to the series: commits between it and this commit must already be in patches.
 missing=()

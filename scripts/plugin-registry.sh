@@ -15,6 +15,7 @@ forget_registry_scratch() {
 # ARGUMENT…` edited the registry. BUILD is the path of kube-scheduler-build.
 edit_registry() {
   local subject commit
+  [[ $PATCHES_DIR == "$OUTPUT/patches" ]] || fail "PATCHES_DIR=$PATCHES_DIR is not made from $SERIES_DIR" "run the same command without PATCHES_DIR"
   subject=$(head -n 1 "$SERIES_DIR/$REGISTRY/message")
   commit=$(in_tree log --format=%H --fixed-strings --grep="$subject" "$(recorded applied.base)..$(recorded applied.head)")
   [[ -n $commit ]] || fail "the tree has no commit '$subject'" "make tree"

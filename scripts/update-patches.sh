@@ -17,7 +17,8 @@ changed=()
 update() {
   ! cmp -s "$work/made" "$1" || return 0
   changed+=("${1#"$SERIES_DIR"/}")
-  [[ -n $check ]] || { cp "$work/made" "$1.new" && mv "$1.new" "$1"; }
+  # A name that make patches does not read.
+  [[ -n $check ]] || { cp "$work/made" "${1%/*}/.${1##*/}.new" && mv "${1%/*}/.${1##*/}.new" "$1"; }
 }
 
 check=${1:-}

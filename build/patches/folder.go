@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -37,6 +38,9 @@ func ReadFolders(steps, plugins string) ([]Patch, error) {
 				"mv %s %s", filepath.Join(steps, name), filepath.Join(steps, stepOf(name)))
 		case LeftBehind(name) || name == "README.md":
 			continue
+		case name+".patch" == ModulesPatch:
+			return nil, nextstep.With(fmt.Errorf("%s has the name of the patch with the packages of modules.yaml", filepath.Join(steps, name)),
+				"give it another number")
 		case !entry.IsDir():
 			return nil, nextstep.With(fmt.Errorf("%s is not the folder of a step", filepath.Join(steps, name)),
 				"move it away; docs/patches.md, 'Add', says how a patch becomes a folder")
@@ -77,12 +81,15 @@ func readFolder(dir string) (Patch, error) {
 	}
 	delete(added, changeName)
 	delete(added, messageName)
-	if len(added) == 0 && !bytes.HasPrefix(change, []byte("diff --git ")) {
-		return Patch{}, nextstep.With(fmt.Errorf("there is neither a new file nor a %s that begins with \"diff --git\"", changeName),
-			"git checkout -- %s", dir)
+	if len(added)+len(change) == 0 {
+		return Patch{}, nextstep.With(fmt.Errorf("there is neither a new file nor a %s", changeName), "git checkout -- %s", dir)
+	}
+	changes, err := splitDiff(change)
+	if err != nil {
+		return Patch{}, nextstep.With(fmt.Errorf("%s: %w", changeName, err), "write it with make export-patch, or git checkout -- %s", dir)
 	}
 	sections := map[string][]byte{}
-	for _, section := range splitDiff(change) {
+	for _, section := range changes {
 		if section.isPlainFile() {
 			return Patch{}, nextstep.With(fmt.Errorf("%s adds %s, which nobody would see there", changeName, section.path),
 				"move it to %s", filepath.Join(dir, section.path))
@@ -108,10 +115,22 @@ func compose(step, message string, sections map[string][]byte) (Patch, error) {
 	slices.Sort(paths)
 	var diff bytes.Buffer
 	for _, path := range paths {
+		if bytes.Contains(sections[path], []byte("\r\n")) {
+			return Patch{}, nextstep.With(fmt.Errorf("%s has lines that end with CR LF, and git am drops the CR", path), "use LF only")
+		}
 		diff.Write(sections[path])
 	}
-	return parse(step+".patch", mail(message, diff.Bytes()))
+	message = strings.TrimSpace(message)
+	if subject, body, more := strings.Cut(message, "\n"); more && !strings.HasPrefix(body, "\n") {
+		return Patch{}, nextstep.With(fmt.Errorf("%s: there is no blank line after %q", messageName, subject), "add it: git am reads the lines before it as headers")
+	}
+	return newPatch(step+".patch", mail(message, diff.Bytes()), message, diff.Bytes())
 }
+
+var indexLine = regexp.MustCompile(`(?m)^index .*\n`)
+
+// supportedPath matches what splitDiff accepts.
+var supportedPath = regexp.MustCompile(`^[!#-\[\]-~]+$`)
 
 // addedFiles reads the files below a directory, by their paths with slashes after prefix. It returns an error for what a
 // section of a diff for a new file cannot express.
@@ -139,12 +158,17 @@ func addedFiles(dir, prefix string) (map[string][]byte, error) {
 		if bytes.IndexByte(content, 0) >= 0 {
 			return nextstep.With(fmt.Errorf("%s is not a text file", file), "put it into a %s: git diff --binary", changeName)
 		}
-		if bytes.Contains(content, []byte("\r\n")) {
-			return nextstep.With(fmt.Errorf("%s has lines that end with CR LF, and git am drops the CR", file), "sed -i 's/\\r$//' %s", file)
-		}
 		below, err := filepath.Rel(dir, file)
-		files[prefix+filepath.ToSlash(below)] = content
-		return err
+		if err != nil {
+			return err
+		}
+		path := prefix + filepath.ToSlash(below)
+		if !supportedPath.MatchString(path) {
+			return nextstep.With(fmt.Errorf("the path %q has a blank, a quote or a letter outside ASCII, which a patch cannot name plainly", path),
+				"give the file another name")
+		}
+		files[path] = content
+		return nil
 	})
 	return files, err
 }
@@ -203,8 +227,12 @@ func Export(steps, step string, content []byte) error {
 	if err != nil {
 		return err
 	}
+	sections, err := splitDiff(patch.Diff)
+	if err != nil {
+		return fmt.Errorf("the commit cannot be a step: its diff: %w", err)
+	}
 	files := map[string][]byte{messageName: []byte(message)}
-	for _, section := range splitDiff(patch.Diff) {
+	for _, section := range sections {
 		if section.isPlainFile() {
 			files[section.path] = section.content()
 		} else {
@@ -225,6 +253,21 @@ func Export(steps, step string, content []byte) error {
 			return err
 		}
 	}
+	written, err := readFolder(made)
+	// A diff that a person wrote has no index lines.
+	if err == nil && !bytes.Equal(indexLine.ReplaceAll(written.Diff, nil), indexLine.ReplaceAll(patch.Diff, nil)) {
+		err = errors.New("the folder would not give the commit's diff")
+	}
+	if err == nil {
+		err = carryLeftBehind(target, made)
+	}
+	if err == nil && !interrupted(steps, filepath.Base(old)) {
+		// Left by a run that was interrupted at its very end.
+		err = os.RemoveAll(old)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("%s cannot be written: %w", target, err), os.RemoveAll(made))
+	}
 	if err := os.Rename(target, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -232,6 +275,36 @@ func Export(steps, step string, content []byte) error {
 		return err
 	}
 	return os.RemoveAll(old)
+}
+
+// carryLeftBehind copies hidden and temporary files, which are a user's, from one folder to another.
+func carryLeftBehind(from, to string) error {
+	return filepath.WalkDir(from, func(file string, entry fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) || file == from {
+			return nil
+		} else if err != nil || !LeftBehind(entry.Name()) {
+			return err
+		}
+		below, err := filepath.Rel(from, file)
+		if err != nil {
+			return err
+		}
+		target := filepath.Join(to, below)
+		if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if err := os.CopyFS(target, os.DirFS(file)); err != nil {
+				return err
+			}
+			return fs.SkipDir
+		}
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		return os.WriteFile(target, content, 0o644)
+	})
 }
 
 // oldSuffix ends the name of the folder that Export replaces, while there is none of the right name.

@@ -57,15 +57,15 @@ func git(t *testing.T, dir string, arguments ...string) []byte {
 func TestExportedCommitIsReadAsGitWritesIt(t *testing.T) {
 	repository, steps, plugins := t.TempDir(), t.TempDir(), t.TempDir()
 	git(t, repository, "init", "-q")
-	write(t, repository, map[string]string{"pkg/a.go": "package pkg\n\nconst a = 1\n", "pkg/gone.go": "package pkg\n", "z.sh": "true\n"})
+	write(t, repository, map[string]string{"pkg/a.go": "package pkg\n\nconst a = 1\n", "pkg/gone.go": "package pkg\n- \n", "z.sh": "true\n"})
 	git(t, repository, "add", "-A")
 	git(t, repository, "commit", "-q", "-m", "before")
 	added := map[string]string{
 		"pkg/b/long.go": "package b\n\nconst b = 1\n", "pkg/b/one.go": "package b\n", "pkg/b/unfinished": "first\nlast",
-		"pkg/b/word": "word", "pkg/b/empty": "", "pkg/b.go": "package pkg\n", "pkg/b/a-patch": change,
+		"pkg/b/word": "word", "pkg/b/empty": "", "pkg/b.go": "package pkg\n", "pkg/b/a-patch": change, "list.md": "- \n",
 	}
 	write(t, repository, added)
-	write(t, repository, map[string]string{"pkg/a.go": "package pkg\n\nconst a = 2\n", "binary": "a\x00b", "run.sh": "true\n"})
+	write(t, repository, map[string]string{"pkg/a.go": "package pkg\n\nconst a = 2\n", "binary": "a\x00b", "run.sh": "true\n", "pkg/.import-restrictions": "rules: []\n"})
 	if err := errors.Join(os.Remove(filepath.Join(repository, "pkg/gone.go")), os.Chmod(filepath.Join(repository, "run.sh"), 0o755),
 		os.Chmod(filepath.Join(repository, "z.sh"), 0o755), os.Symlink("a.go", filepath.Join(repository, "pkg/link"))); err != nil {
 		t.Fatal(err)
@@ -73,9 +73,15 @@ func TestExportedCommitIsReadAsGitWritesIt(t *testing.T) {
 	git(t, repository, "add", "-A")
 	git(t, repository, "commit", "-q", "-m", message)
 	mailed := git(t, repository, "format-patch", "-1", "--stdout", "--full-index", "--no-renames")
-	write(t, steps, map[string]string{"0100-a/pkg/stale.go": "package pkg\n"})
+	write(t, steps, map[string]string{"0100-a/pkg/stale.go": "package pkg\n", "0100-a/pkg/.stale.go.swp": "a user's", "0100-a/.notes/a": "a user's",
+		".0100-a.old/message": "left by an interrupted run", ".0100-a.new/message": "left by an interrupted run"})
 	if err := Export(steps, "0100-a", mailed); err != nil {
 		t.Fatal(err)
+	}
+	for _, name := range []string{".notes/a", "pkg/.stale.go.swp"} {
+		if content, err := os.ReadFile(filepath.Join(steps, "0100-a", name)); string(content) != "a user's" {
+			t.Errorf("%s has %q (%v) after the export", name, content, err)
+		}
 	}
 
 	files, err := addedFiles(filepath.Join(steps, "0100-a"), "")
@@ -159,7 +165,13 @@ func TestReadFoldersRefuses(t *testing.T) {
 		"a patch as it was before":    {map[string]string{"0100-a.patch": sample}, "0100-a.patch is not the folder of a step"},
 		"no message":                  {map[string]string{"0100-a/change.patch": change}, "no file message"},
 		"a message alone":             {map[string]string{"0100-a/message": message}, "neither a new file nor a change.patch"},
-		"words in place of a diff":    {map[string]string{"0100-a/message": message, "0100-a/change.patch": "words\n"}, "neither a new file nor a change.patch"},
+		"words in place of a diff":    {map[string]string{"0100-a/message": message, "0100-a/change.patch": "words\n", "0100-a/b.go": "package b\n"}, "it begins with \"words\\n\""},
+		"a diff without prefixes":     {map[string]string{"0100-a/message": message, "0100-a/change.patch": strings.NewReplacer("a/pkg", "pkg", "b/pkg", "pkg").Replace(change)}, "is not supported"},
+		"two sections for a file":     {map[string]string{"0100-a/message": message, "0100-a/change.patch": change + change}, "changes pkg/a.go in two sections"},
+		"no end of the last line":     {map[string]string{"0100-a/message": message, "0100-a/change.patch": strings.TrimSuffix(change, "\n"), "0100-a/b.go": "package b\n"}, "it is cut off"},
+		"a path that git quotes":      {map[string]string{"0100-a/message": message, "0100-a/pkg/ä.go": "package b\n"}, "a letter outside ASCII"},
+		"the modules' name":           {map[string]string{"0000-modules/message": message, "0000-modules/a.go": "package a\n"}, "has the name of the patch"},
+		"no line after the subject":   {map[string]string{"0100-a/message": strings.Replace(message, "\n\n", "\n", 1), "0100-a/a.go": "package a\n"}, "no blank line after"},
 		"a diff that is cut off":      {map[string]string{"0100-a/message": message, "0100-a/change.patch": change[:len(change)-13]}, "0100-a: "},
 		"a new file in the diff":      {map[string]string{"0100-a/message": message, "0100-a/change.patch": string(newFile("pkg/b.go", []byte("package b\n")))}, "change.patch adds pkg/b.go"},
 		"a new file that is edited":   {map[string]string{"0100-a/message": message, "0100-a/change.patch": change, "0100-a/pkg/a.go": "package pkg\n"}, "change.patch changes pkg/a.go, which is a new file"},

@@ -35,7 +35,7 @@ var (
 	nameForm    = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(-[a-z0-9]+)*\.patch$`)
 	subjectForm = regexp.MustCompile(`^[a-z0-9-]+: .{3,}[^.]$`)
 	// cutForm matches a line at which git am would end the message, or that it would read as a header.
-	cutForm     = regexp.MustCompile(`(?m)^(---|diff -|Index: |>?From[: ]|Date: |Subject: ).*`)
+	cutForm     = regexp.MustCompile(`(?m)^(---|diff -|Index: |>?From |\[PATCH|(?i:(from|date|subject): )).*`)
 	appliesForm = regexp.MustCompile(`^v1\.23\.[0-9]+ - v1\.23\.[0-9]+$`)
 )
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -31,10 +32,7 @@ func splitMail(content []byte) (message string, diff []byte, err error) {
 	if start < 0 {
 		return "", nil, nextstep.With(errors.New("no line starts with \"diff --git\""), "create it with git format-patch")
 	}
-	diff = content[start+1:]
-	if end := bytes.LastIndex(diff, []byte("\n-- \n")); end >= 0 {
-		diff = diff[:end+1]
-	}
+	diff = signature.ReplaceAll(content[start+1:], []byte("\n"))
 	head, body, _ := strings.Cut(string(content[:start])+"\n", "\n\n")
 	// After this line, git format-patch counts the changed lines.
 	body, _, _ = strings.Cut(body, "\n---\n")
@@ -45,6 +43,9 @@ func splitMail(content []byte) (message string, diff []byte, err error) {
 	return strings.TrimSpace(header.Title+"\n\n"+strings.TrimSpace(body)) + "\n", diff, nil
 }
 
+// signature is the version of git at the end of a patch.
+var signature = regexp.MustCompile(`\n-- \n[0-9][^\n]*\n*$`)
+
 // section is the part of a diff about one file.
 type section struct {
 	path string
@@ -52,28 +53,47 @@ type section struct {
 }
 
 var (
-	sectionStart = regexp.MustCompile(`(?m)^diff --git a/.* b/(.*)\n`)
+	// Git quotes other paths, and a path with a blank would be ambiguous.
+	sectionStart = regexp.MustCompile(`^diff --git a/([!-~]+) b/([!-~]+)\n$`)
 	plainFile    = regexp.MustCompile(`^diff --git .*\nnew file mode 100644\n`)
 )
 
 // splitDiff splits a diff into its sections. Lines of content begin with a blank, + or -, so each line that begins with
-// "diff --git" starts one.
-func splitDiff(diff []byte) []section {
+// "diff --git" starts one. It returns an error unless the sections are the whole diff, each about another file.
+func splitDiff(diff []byte) ([]section, error) {
 	var sections []section
-	starts := sectionStart.FindAllSubmatchIndex(diff, -1)
-	for i, start := range starts {
-		end := len(diff)
-		if i+1 < len(starts) {
-			end = starts[i+1][0]
+	seen := map[string]bool{}
+	for line := range bytes.Lines(diff) {
+		if !bytes.HasPrefix(line, []byte("diff --git ")) {
+			if len(sections) == 0 {
+				return nil, fmt.Errorf("it begins with %q, not with \"diff --git\"", line)
+			}
+			last := &sections[len(sections)-1]
+			last.text = append(last.text, line...)
+			continue
 		}
-		sections = append(sections, section{string(diff[start[2]:start[3]]), diff[start[0]:end]})
+		found := sectionStart.FindSubmatch(line)
+		if found == nil || bytes.ContainsAny(line, "\"\\") {
+			return nil, fmt.Errorf("the path of %q is not supported: only letters, digits and marks of ASCII, without quotes and blanks", line)
+		}
+		path := string(found[2])
+		if seen[path] {
+			return nil, fmt.Errorf("it changes %s in two sections", path)
+		}
+		seen[path] = true
+		sections = append(sections, section{path, bytes.Clone(line)})
 	}
-	return sections
+	if len(diff) > 0 && !bytes.HasSuffix(diff, []byte("\n")) {
+		return nil, errors.New("its last line does not end: it is cut off")
+	}
+	return sections, nil
 }
 
-// isPlainFile reports whether the section adds a text file that is not executable: one that can be a file of a folder.
+// isPlainFile reports whether the section adds a text file that is not executable, and that a folder is searched for: one
+// that belongs into the folder as a file.
 func (s section) isPlainFile() bool {
-	return plainFile.Match(s.text) && !bytes.Contains(s.text, []byte("\nGIT binary patch\n"))
+	return plainFile.Match(s.text) && !bytes.Contains(s.text, []byte("\nGIT binary patch\n")) &&
+		s.path != messageName && s.path != changeName && !slices.ContainsFunc(strings.Split(s.path, "/"), LeftBehind)
 }
 
 // lines counts the lines that the section adds and deletes.

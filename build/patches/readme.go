@@ -92,7 +92,11 @@ func Readme(series []Patch, modules []source.Module) ([]byte, error) {
 		if strings.HasPrefix(patch.Name, pluginPrefix) {
 			continue
 		}
-		for _, section := range splitDiff(patch.Diff) {
+		sections, err := splitDiff(patch.Diff)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", patch.Name, err)
+		}
+		for _, section := range sections {
 			if section.isPlainFile() {
 				continue
 			}

@@ -65,15 +65,13 @@ func Read(dir string) ([]Patch, error) {
 	if err != nil {
 		return nil, err
 	}
+	files = slices.DeleteFunc(files, func(file string) bool { return filepath.Base(file) == ModulesPatch })
 	if len(files) == 0 {
 		return nil, nextstep.With(fmt.Errorf("there are no patches in %s", dir), "make patches")
 	}
 	sort.Strings(files)
 	var series []Patch
 	for _, file := range files {
-		if filepath.Base(file) == ModulesPatch {
-			continue
-		}
 		content, err := os.ReadFile(file)
 		if err != nil {
 			return nil, err
@@ -92,6 +90,10 @@ func parse(name string, content []byte) (Patch, error) {
 	if err != nil {
 		return Patch{}, err
 	}
+	return newPatch(name, content, message, diff)
+}
+
+func newPatch(name string, content []byte, message string, diff []byte) (Patch, error) {
 	files, _, err := gitdiff.Parse(bytes.NewReader(diff))
 	if err != nil {
 		return Patch{}, err

@@ -118,7 +118,11 @@ func patchesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, patch := range patches.For(arguments[2], patches.Carried(series, modules)) {
+			series = patches.For(arguments[2], patches.Carried(series, modules))
+			if len(series) == 0 {
+				return nextstep.With(fmt.Errorf("no patch in %s is for %s and these modules", arguments[0], arguments[2]), "make patches")
+			}
+			for _, patch := range series {
 				fmt.Fprintln(command.OutOrStdout(), filepath.Join(arguments[0], patch.Name))
 			}
 			return nil
