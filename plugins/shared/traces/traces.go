@@ -190,7 +190,7 @@ type Step struct{ span trace.Span }
 func (t *Tracer) Step(ctx context.Context, pod types.UID, name string, options ...trace.SpanOption) (context.Context, Step) {
 	a := t.of(pod)
 	if a == nil {
-		return ctx, Step{trace.SpanFromContext(nil)}
+		return ctx, Step{trace.SpanFromContext(context.Background())}
 	}
 	a.endFilter()
 	ctx, span := t.tracer.Start(trace.ContextWithSpan(ctx, a.span), name, options...)
