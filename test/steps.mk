@@ -17,22 +17,22 @@ all: docker e2e node-load integration scenarios applies scripts vulncheck worklo
 long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control
 
 step = @bash test/step.sh $@
-# Programs that steps need. CI builds them first, so that the longest steps can start first.
-build = $(if $(BUILT),@:,$(step))
 # A busy machine takes longer than go test's own ten minutes for some packages.
 go-test = go test -C $(1) -count=1 -trimpath -vet=off -timeout 30m
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
+# Programs that steps need. CI builds them first, and then runs the steps with these as old files: make would else start
+# all steps that need none of them before the longest.
 .PHONY: built image tools servers controller-manager node-servers metrics-server node-exporter descheduler
 built: node-servers metrics-server node-exporter descheduler
-image: ; $(build) make --no-print-directory release
-tools: ; $(build) bash -c 'source scripts/environment.sh && build_server etcd kwok prometheus promtool'
-servers: image tools ; $(build) bash -c 'source scripts/environment.sh && build_server kube-apiserver kube-scheduler kubectl && build_tool scheduler-extender extender'
-controller-manager: servers ; $(build) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
-node-servers: controller-manager ; $(build) bash -c 'source scripts/environment.sh && build_server kubelet kubeadm'
-metrics-server: tools ; $(build) bash -c 'source scripts/environment.sh && build_server metrics-server'
-node-exporter: tools ; $(build) bash -c 'source scripts/environment.sh && build_server node_exporter'
-descheduler: tools ; $(build) bash -c 'source scripts/environment.sh && build_server descheduler'
+image: ; $(step) make --no-print-directory release
+tools: ; $(step) bash -c 'source scripts/environment.sh && build_server etcd kwok prometheus promtool'
+servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver kube-scheduler kubectl && build_tool scheduler-extender extender'
+controller-manager: servers ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
+node-servers: controller-manager ; $(step) bash -c 'source scripts/environment.sh && build_server kubelet kubeadm'
+metrics-server: tools ; $(step) bash -c 'source scripts/environment.sh && build_server metrics-server'
+node-exporter: tools ; $(step) bash -c 'source scripts/environment.sh && build_server node_exporter'
+descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_server descheduler'
 
 # verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
 # packages twice. Unit tests do not read the image; artifacts does.

@@ -73,7 +73,7 @@ disown
 trap 'kill $reporter' EXIT
 run_steps() { make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$@"; }
 if [[ ${goals[*]} == all ]]; then
-  run_steps built && run_steps BUILT=yes all || status=$?
+  run_steps built && run_steps --old-file={image,tools,servers,controller-manager,node-servers,metrics-server,node-exporter,descheduler} all || status=$?
 else
   run_steps "${goals[@]}" || status=$?
 fi
