@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/component-base/metrics/testutil"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
 )
 
 // extenderOf is the urlPrefix of an extender that is in no other test, and what the metric calls it.
@@ -22,7 +22,11 @@ func extenderOf(t *testing.T) (prefix, label string) {
 
 func expectCounted(t *testing.T, extender string, want float64) {
 	t.Helper()
-	if got := plugintest.MetricValue(t, unknownNodes.WithLabelValues(extender, "filter")); got != want {
+	got, err := testutil.GetCounterMetricValue(unknownNodes.WithLabelValues(extender, "filter"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != want {
 		t.Errorf("scheduler_extender_unknown_nodes_total{extender=%q} is %v, want %v", extender, got, want)
 	}
 }
