@@ -184,7 +184,7 @@ vulncheck: tree ## Look for known vulnerabilities in the programs (VULNDB=file:/
 	@bash scripts/vulncheck.sh
 
 .PHONY: compare-sources
-compare-sources: ## Fetch the source from git and from modules, and compare the trees file by file
+compare-sources: patches ## Fetch the source from git and from modules, and compare the trees file by file
 	@bash scripts/compare-sources.sh
 
 .PHONY: measure

@@ -27,8 +27,9 @@ timed() {
 }
 
 steps() {
+  timed "$1: patches" bash "$work/main/scripts/make-patches.sh"
   timed "$1: source, from modules" bash "$work/main/scripts/source.sh"
-  timed "$1: patches" bash "$work/main/scripts/apply-patches.sh"
+  timed "$1: tree" bash "$work/main/scripts/apply-patches.sh"
   timed "$1: binary" bash "$work/main/scripts/build-binary.sh"
   timed "$1: image" bash "$work/main/scripts/build-image.sh"
 }

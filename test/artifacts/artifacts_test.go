@@ -65,7 +65,7 @@ func pin(t *testing.T) source.Pin {
 // version is what the build must be called, computed from the pin, the modules and the patches in the checkout.
 func version(t *testing.T) string {
 	t.Helper()
-	series, err := patches.Read(filepath.Join(root, "patches"))
+	series, err := patches.ReadFolders(filepath.Join(root, "patches"), filepath.Join(root, "plugins"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,11 +183,11 @@ func TestSourcesAgree(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	command := exec.CommandContext(ctx, "bash", filepath.Join(root, "scripts/source.sh"))
+	command := exec.CommandContext(ctx, "make", "--no-print-directory", "-C", root, "source")
 	command.Env = append(os.Environ(), "OUTPUT="+filepath.Join(dir, "_output"), "UPSTREAM_VERSION_FILE="+versionFile,
 		"KUBERNETES_GIT_URL=file://"+repository, "SOURCE=git", "UPSTREAM=")
 	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("source.sh: %v\n%s", err, output)
+		t.Fatalf("make source: %v\n%s", err, output)
 	}
 	fetched, err := run(t, "git", "-C", filepath.Join(dir, "_output/kubernetes"), "rev-parse", "HEAD^{tree}")
 	if err != nil {
