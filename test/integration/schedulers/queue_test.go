@@ -5,9 +5,7 @@ package schedulers
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,7 +35,7 @@ const (
 )
 
 // BenchmarkQueue measures how long a pod that fits waits, from its creation until it is bound, while pods that do not fit
-// are pending, pods end, and the status of nodes changes: make bench NAME=queue. SCHEDULER_FLAGS are more flags of the scheduler.
+// are pending, pods end, and the status of nodes changes: make bench NAME=queue.
 func BenchmarkQueue(b *testing.B) {
 	b.Run("nodes=1000", func(b *testing.B) { measureQueue(b, 1000) })
 }
@@ -52,7 +50,7 @@ func measureQueue(b *testing.B, count int) {
 	}
 	s.CreateNodes(b, nodes...)
 	config := cluster.WriteConfig(b, "clientConnection: {qps: 1000, burst: 2000}\n")
-	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.SchedulerOptions{Name: "scheduler", Flags: strings.Fields(os.Getenv("SCHEDULER_FLAGS"))})
+	scheduler := s.StartScheduler(b, cluster.Program(b, "KUBE_SCHEDULER"), config, localcluster.SchedulerOptions{Name: "scheduler"})
 
 	// One in each zone, which the anti-affinity of others excludes.
 	for zone := range 3 {
