@@ -77,6 +77,27 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// The profile of the example pod only uses nodes with a label: the command that sets it is in the same block. The tests
+// in test/e2e run that of operations.
+func TestExamplePodIsCreatedWhereItsNodesAreLabelled(t *testing.T) {
+	const create, label = "kubectl apply --filename manifests/examples/nginx-pod.yaml", "kubectl label nodes --selector '!disktype' disktype=ssd"
+	found := 0
+	for file, page := range pages(t) {
+		for _, block := range regexp.MustCompile("(?m)(?:^```sh\n(?s:.*?)^```$|(?:^    .*\n)+)").FindAllString(page, -1) {
+			before, _, creates := strings.Cut(block, create)
+			if creates && !strings.Contains(before, label) {
+				t.Errorf("%s creates the example pod in a block without %q:\n%s", file, label, block)
+			}
+			if creates {
+				found++
+			}
+		}
+	}
+	if found < 3 {
+		t.Errorf("%d blocks create the example pod, want at least 3: are they still found?", found)
+	}
+}
+
 // lines gives the lines of a configuration that say something, without their indentation.
 func lines(text string) []string {
 	var lines []string

@@ -20,7 +20,6 @@ func TestDocker(t *testing.T) {
 	}
 	o := &operator{page: readPage(t, filepath.Join("..", "..", "docs", "operations.md")), node: node}
 	o.connect(t)
-	o.labelNodes(t)
 	o.original = o.read(t, manifestFile)
 	o.copyBundle(t, node)
 	o.page.do(t, node, "unpack")

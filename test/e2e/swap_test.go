@@ -23,7 +23,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
@@ -85,7 +84,6 @@ func TestControlPlane(t *testing.T) {
 	}
 	o := &operator{page: readPage(t, filepath.Join("..", "..", "docs", "operations.md")), node: first}
 	o.connect(t)
-	o.labelNodes(t)
 	o.original = o.read(t, manifestFile)
 	o.copyBundle(t, first)
 
@@ -151,21 +149,6 @@ func (o *operator) connect(t *testing.T) {
 	var err error
 	if o.client, err = o.node.Client(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// labelNodes sets on every node the label that the plugin of the profile my-scheduler requires.
-func (o *operator) labelNodes(t *testing.T) {
-	t.Helper()
-	patch := []byte(`{"metadata": {"labels": {"disktype": "ssd"}}}`)
-	nodes, err := o.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, node := range nodes.Items {
-		if _, err := o.client.CoreV1().Nodes().Patch(t.Context(), node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
-			t.Fatal(err)
-		}
 	}
 }
 
@@ -280,7 +263,6 @@ func (o *operator) install(t *testing.T, load *load) {
 	}
 	o.measure(t, load, "install, from kubeadm's scheduler", func() { output = o.page.do(t, o.node, "install") })
 	t.Log(output)
-	o.served.Store(true)
 	expect(t, output, "loaded registry.k8s.io/kube-scheduler:", "it holds the lease", "bound it to", "done:")
 	o.expectOneManifest(t)
 	if open := o.run(t, "find "+stateFolder+"/configs -perm /077"); open != "" {
@@ -386,6 +368,8 @@ func (o *operator) verify(t *testing.T) {
 	output := o.page.do(t, o.node, "verify", "kubectl get events",
 		"kubectl wait --for condition=PodScheduled --timeout "+stepTimeout.String()+" pod nginx\nkubectl get events")
 	expect(t, output, "swapped: v1.23.17+", "health     ok", "this node holds it", "kube-scheduler-cp1")
+	// The page's commands have labelled the nodes that this profile needs.
+	o.served.Store(true)
 	for _, profile := range []string{"default-scheduler", "my-scheduler"} {
 		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, stepTimeout, func(ctx context.Context) (bool, error) {
 			events, err := o.client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=Scheduled"})
