@@ -24,6 +24,12 @@ const (
 	ToPrevious = "previous"
 )
 
+// byKubeadm is the command that makes kubeadm write its own manifest. Without the cluster's own configuration, kubeadm
+// uses the default registry and flags. The configuration file of a swap, which Upgrade in docs/operations.md adds, is
+// not mounted by that manifest.
+const byKubeadm = "kubectl --namespace kube-system get configmap kubeadm-config --output jsonpath='{.data.ClusterConfiguration}' | " +
+	"grep -v " + manifest.ContainerConfigPath + " | kubeadm init phase control-plane scheduler --config /dev/stdin"
+
 // Rollback restores an earlier manifest and waits until its scheduler works. The manifest is as it was, except for the
 // restart time in an annotation and, if Edit.Reformatted is set, its format. The replaced manifest is saved.
 func (t *Tool) Rollback(ctx context.Context, to string) error {
@@ -63,7 +69,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		return nextstep.With(
 			fmt.Errorf("%s does not exist: the earlier manifest is unknown, for example on a node that joined with kubeadm's patch",
 				r.path),
-			"kubeadm init phase control-plane scheduler, which writes kubeadm's own")
+			byKubeadm+", which writes kubeadm's own")
 	}
 	if err := r.keep(ctx); err != nil {
 		return err
@@ -190,8 +196,7 @@ func (r *restoration) keep(ctx context.Context) error {
 			}
 		}
 		r.say("the manifest was rewritten or edited since the first swap, for example by kubeadm upgrade; the restored "+
-			"one is older, and the current one is kept as %s. kubeadm init phase control-plane scheduler writes "+
-			"the one of this node's kubeadm", edited)
+			"one is older, and the current one is kept as %s. This writes the one of this node's kubeadm: %s", edited, byKubeadm)
 	}
 	if err := r.ensureImage(ctx, r.target); err != nil {
 		return err
@@ -231,7 +236,7 @@ func (t *Tool) stay(ctx context.Context, manifest []byte, pod *manifest.Pod) err
 	if problem == nil {
 		return nil
 	}
-	next := "kubeadm init phase control-plane scheduler, which writes kubeadm's own"
+	next := byKubeadm + ", which writes kubeadm's own"
 	if original := t.state.Original(); exists(original) {
 		next = "restore the manifest from before the first swap: cp " + original + " " + t.manifest
 	}

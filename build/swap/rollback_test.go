@@ -79,7 +79,7 @@ func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
 		original bool
 		next     string
 	}{
-		"never swapped":           {false, "kubeadm init phase control-plane scheduler"},
+		"never swapped":           {false, byKubeadm},
 		"edited since a rollback": {true, "cp "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,6 +99,13 @@ func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestByKubeadmIsOnThePage: test/e2e runs the commands of the page, on a node with a registry of its own.
+func TestByKubeadmIsOnThePage(t *testing.T) {
+	if page := swaptest.Get(t, "../../docs/operations.md"); !strings.Contains(strings.Join(strings.Fields(page), " "), byKubeadm) {
+		t.Errorf("docs/operations.md does not have the command %s", byKubeadm)
 	}
 }
 

@@ -125,7 +125,7 @@ func (t *Tool) readManifest() ([]byte, *manifest.Pod, error) {
 		}
 		return nil, nil, nextstep.With(
 			fmt.Errorf("%s does not exist: the scheduler of this node is not a static pod of kubeadm", t.manifest),
-			"run this on a control-plane node, give the file with --manifest, or create it again: kube-scheduler-swap rollback after a swap, otherwise kubeadm init phase control-plane scheduler")
+			"run this on a control-plane node, give the file with --manifest, or create it again: kube-scheduler-swap rollback after a swap, otherwise "+byKubeadm)
 	} else if err != nil {
 		return nil, nil, nextstep.With(err, "run the same command with sudo")
 	}
