@@ -118,16 +118,22 @@ func FromModules(ctx context.Context, version, dir string, progress io.Writer) (
 
 // needChecksumDatabase returns an error if the settings would leave modules without a pinned sum unverified.
 func needChecksumDatabase(ctx context.Context) error {
-	database, err := goCommand(ctx, os.TempDir(), "env", "GOSUMDB").Output()
-	if err != nil {
-		return fmt.Errorf("go env GOSUMDB: %w", err)
-	}
-	if strings.TrimSpace(string(database)) == "off" {
+	off, err := ChecksumDatabaseOff(ctx)
+	if off {
 		return nextstep.With(
 			errors.New("the checksum database is switched off (GOSUMDB=off), so downloads cannot be verified"),
 			"go env -u GOSUMDB, or unset GOSUMDB; make image SOURCE=git needs it only for a release that is not pinned")
 	}
-	return nil
+	return err
+}
+
+// ChecksumDatabaseOff reports whether the go command compares sums only with those that are pinned.
+func ChecksumDatabaseOff(ctx context.Context) (bool, error) {
+	database, err := goCommand(ctx, os.TempDir(), "env", "GOSUMDB").Output()
+	if err != nil {
+		return false, fmt.Errorf("go env GOSUMDB: %w", err)
+	}
+	return strings.TrimSpace(string(database)) == "off", nil
 }
 
 // downloadModules downloads modules into the module cache, in their order; the go command compares each with the

@@ -31,6 +31,12 @@ func modulesCommand() *cobra.Command {
 				return err
 			}
 			describe(command.OutOrStdout(), entry)
+			if off, err := source.ChecksumDatabaseOff(command.Context()); err != nil {
+				return err
+			} else if off {
+				fmt.Fprintf(command.OutOrStdout(), "warning: with GOSUMDB=off, no checksum database has confirmed the sums; "+
+					"next: compare them where it can be reached: go mod download -json %s\n", arguments[3])
+			}
 			return source.AddModule(file, entry)
 		},
 	}, &cobra.Command{
