@@ -9,7 +9,8 @@
 #
 # Inputs: the tree that apply-patches.sh made; modules.yaml; the patches; arguments: --all (compile on every release);
 #   (environment) ORACLE, the releases for the comparison, which takes DURATION (30s) on each after it is compiled.
-# Exit: 0 proven; 1 a patch does not apply, a release does not compile, or fewer than half of the releases are available.
+# Exit: 0 proven; 1 a patch does not apply, a release does not compile, docs/releases.md says so of another one, or fewer
+# than half of the releases are available.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$ROOT/scripts/stock-and-fork.sh"
 
@@ -140,4 +141,7 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
   fi
 done
 ((2 * tried > last)) || fail "only $tried releases are available" "check that the module proxy (go env GOPROXY) is reachable"
+for release in "${compiled[@]}"; do
+  grep -q "^| $release | yes | yes |" "$ROOT/docs/releases.md" || fail "docs/releases.md does not say that the series compiles on $release" "correct its row"
+done
 say "applies: compiled on ${compiled[*]}"
