@@ -72,11 +72,18 @@ func TestFiguresOnPagesAreThoseOfTables(t *testing.T) {
 	}
 }
 
-// A page that names a build is out of date with the next patch; examples have a name that no build has.
-func TestPagesNameNoBuild(t *testing.T) {
+// A page that names a build is out of date with the next patch; examples have a name that no build has. The Go version of
+// the page on releases is that of the build.
+func TestPagesNameNoOtherBuild(t *testing.T) {
 	for file, page := range pages(t) {
 		if name := regexp.MustCompile(`fork\.[0-9a-f]{12}`).FindString(strings.ReplaceAll(page, "fork.0123456789ab", "")); name != "" {
 			t.Errorf("%s names the build %s", file, name)
+		}
+	}
+	version, pin := regexp.MustCompile(`go1[.\d]*\d`), cluster.Read(t, root+"/upstream.version")
+	for _, file := range []string{"README.md", "README.zh-CN.md", "docs/releases.md"} {
+		if got, want := version.FindString(cluster.Read(t, root+"/"+file)), version.FindString(pin); got != want {
+			t.Errorf("%s names %s, and upstream.version %s", file, got, want)
 		}
 	}
 }
