@@ -6,6 +6,7 @@
 package extendernodes
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
 )
 
@@ -74,6 +76,20 @@ func WithoutCredentials(prefix string) string {
 	}
 	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
 	return parsed.String()
+}
+
+// hidden is a key that reads REDACTED in an encoded configuration, as in the output of kubectl config view.
+var hidden, _ = base64.StdEncoding.DecodeString("REDACTED")
+
+// WithoutSecrets returns a copy of an extender's configuration as it may be shown: without a private key, and without
+// user, password and query in its address.
+func WithoutSecrets(extender *config.Extender) *config.Extender {
+	extender = extender.DeepCopy()
+	extender.URLPrefix = WithoutCredentials(extender.URLPrefix)
+	if tls := extender.TLSConfig; tls != nil && len(tls.KeyData) > 0 {
+		tls.KeyData = hidden
+	}
+	return extender
 }
 
 // RequestError returns the error of a request to an extender without the URL, which net/http includes.

@@ -52,6 +52,9 @@ func run(tb testing.TB, scenario *Scenario, config string) []string {
 	several := decision.New(tb, options)
 	defer several.Stop()
 	trace = append(trace, evaluate(several, scenario, options.Outcome)...)
+	for i := range trace {
+		trace[i] = withoutTaintValues(trace[i])
+	}
 	return scenario.ordinary(trace)
 }
 

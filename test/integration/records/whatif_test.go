@@ -306,6 +306,6 @@ func TestReasonsOfOthers(t *testing.T) {
 	s.Kubectl(t, t.Context(), "taint", "nodes", "--all", "only=these:NoSchedule")
 	pod = localcluster.NewPod("tolerates-nothing", "")
 	s.CreatePod(t, pod)
-	const tainted = "None of 4 nodes fits; 4: node(s) had taint {only: these}, that the pod didn't tolerate."
+	const tainted = "None of 4 nodes fits; 4: node(s) had taint {only: (not shown)}, that the pod didn't tolerate."
 	s.recorded(t, pod, func(got record) error { return cluster.Unless(got.Summary == tainted, "%s", got.Summary) })
 }
