@@ -73,6 +73,10 @@ func loadConfiguration(file string) (*schedulerconfig.KubeSchedulerConfiguration
 	// Validation asks for it, and decoding leaves it out.
 	config.APIVersion = kind.GroupVersion().String()
 	errs := validateArgs(config.Profiles)
+	for i := range config.Profiles {
+		missing, _ := argsvalidation.Points(field.NewPath("profiles").Index(i), &config.Profiles[i])
+		errs = append(errs, missing...)
+	}
 	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
 		errs = append(errs, err.Errors()...)
 	}

@@ -101,6 +101,9 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"no configuration":           {"apiVersion: v1\nkind: Pod\n", "", []string{"cannot be used"}},
 		"unknown field":              {header + "profile: []\n", "", []string{"\n  profile: unknown field: the known fields are"}},
 		"argument of the wrong type": {strings.Replace(byDiskType, "[ssd, hdd]", "ssd", 1), "", []string{"preferredValues"}},
+		"a setting without its extension point": {header + "profiles:\n- plugins: {preScore: {enabled: [{name: DataLocality}]}, " +
+			"score: {enabled: [{name: DataLocality}]}}\n  pluginConfig: [{name: DataLocality, args: {requireWithin: kubernetes.io/hostname}}]\n",
+			"", []string{"\n  profiles[0].plugins.filter.enabled: Required value: {name: DataLocality}: it has requireWithin"}},
 		"three errors, also of upstream's fields": {
 			strings.NewReplacer("disktype", `"!"`, "[ssd, hdd]", "[]").Replace(byDiskType) + "percentageOfNodesToScore: 101\n", "", []string{
 				"\n  profiles[0].pluginConfig[0].args.nodeLabel: Invalid value",

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/encoding/unicode"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/fake"
@@ -153,6 +154,13 @@ func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	pods := manifest.Pods
 	if len(pods) != 2 || pods[0].Name != "a" || pods[1].Spec.SchedulerName != "s" || pods[1].Namespace != "default" {
 		t.Errorf("got the pods %v", pods)
+	}
+	windows, err := unicode.UTF16(unicode.LittleEndian, unicode.UseBOM).NewEncoder().String(first + "---\r\n" + second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if saved, err := ReadManifest(writeFile(t, windows)); err != nil || !reflect.DeepEqual(saved.Pods, pods) {
+		t.Errorf("got %v, %v from the pods in UTF-16", saved, err)
 	}
 	if len(manifest.Nodes) != 1 || manifest.Nodes[0].Name != "c" {
 		t.Errorf("got the nodes %v", manifest.Nodes)

@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -53,7 +55,9 @@ func eachDocument(file string, visit func(json []byte) error) error {
 		return err
 	}
 	defer open.Close()
-	documents := yamlstream.NewYAMLReader(bufio.NewReader(open))
+	// > of Windows PowerShell writes UTF-16, and kubectl reads it, too.
+	text := transform.NewReader(open, unicode.BOMOverride(transform.Nop))
+	documents := yamlstream.NewYAMLReader(bufio.NewReader(text))
 	for number := 1; ; number++ {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {

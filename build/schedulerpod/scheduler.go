@@ -118,7 +118,8 @@ func (s Scheduler) HealthURL() string {
 			scheme = strings.ToLower(string(get.Scheme))
 		}
 		if get.Path != "" {
-			at = get.Path
+			// Like kubelet, whose URL has a slash before a path without one.
+			at = "/" + strings.TrimPrefix(get.Path, "/")
 		}
 		if get.Host != "" {
 			host = get.Host

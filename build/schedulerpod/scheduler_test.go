@@ -121,6 +121,8 @@ func TestHealthURLAndPort(t *testing.T) {
 		"shell":         {"command: [sh, -c, exec kube-scheduler --secure-port=3]\n", "https://127.0.0.1:3/healthz", 3},
 		"no port":       {"command: [kube-scheduler, --secure-port=0]\n", "https://127.0.0.1:10259/healthz", 0},
 		"probe":         {"command: [kube-scheduler]\n" + probe, "https://127.0.0.1:10300/livez", 10259},
+		"a path without its slash": {"command: [kube-scheduler]\nlivenessProbe: {httpGet: {path: healthz, port: 10259, scheme: HTTPS}}\n",
+			"https://127.0.0.1:10259/healthz", 10259},
 		"kubelet's defaults": {"command: [kube-scheduler]\nports: [{name: secure, containerPort: 10260}]\n" +
 			"livenessProbe: {httpGet: {port: secure}}\n", "http://127.0.0.1:10260/", 10259},
 		"another kind of probe": {"command: [kube-scheduler]\nlivenessProbe: {exec: {command: [a]}}\n", "https://127.0.0.1:10259/healthz", 10259},

@@ -3,6 +3,7 @@
 package configcheck
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -18,6 +19,8 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 )
@@ -29,7 +32,11 @@ const configurationKind = "KubeSchedulerConfiguration"
 // file: unknown fields, values of a wrong type, and other values that validation rejects. Each error names the
 // path of its field. Explain returns an error unchanged if it is not the decoder's, if the file has no error, or if the
 // file is not YAML.
-func Explain(configFile string, original error) error {
+func Explain(configFile string, original error) error { return ExplainAll(configFile, nil, original) }
+
+// ExplainAll returns the errors of Explain, and those of enabled plugins that a scheduler does not have. registry has the
+// plugins that the command adds to those of the scheduler; nil: plugins are not checked.
+func ExplainAll(configFile string, registry frameworkruntime.Registry, original error) error {
 	data, err := os.ReadFile(configFile)
 	if original == nil || err != nil {
 		return original
@@ -47,6 +54,10 @@ func Explain(configFile string, original error) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &kind); err != nil {
 		return original
 	}
+	if readAs := sameFields[kind.APIVersion]; readAs != "" && kind.Kind == configurationKind {
+		errs = append(errs, wrongVersion(data, kind.APIVersion, readAs))
+		kind.APIVersion = readAs
+	}
 	if kindErrs := wrongKind(kind); len(kindErrs) > 0 {
 		return utilerrors.NewAggregate(append(errs, kindErrs...))
 	}
@@ -54,24 +65,53 @@ func Explain(configFile string, original error) error {
 	if errs = append(errs, found.errs...); len(errs) == 0 {
 		return original
 	}
-	return utilerrors.NewAggregate(append(errs, found.errorsOfTheRest()...))
+	return utilerrors.NewAggregate(append(errs, found.errorsOfTheRest(registry)...))
+}
+
+// sameFields has the versions of other releases of Kubernetes, with the most similar one that this scheduler reads: the
+// fields of v1 are those of v1beta3 and later ones, and the default plugins of v1beta1 have the weights of v1beta2.
+var sameFields = map[string]string{
+	schedulerconfig.GroupName + "/v1":      schedulerconfig.GroupName + "/v1beta3",
+	schedulerconfig.GroupName + "/v1beta1": schedulerconfig.GroupName + "/v1beta2",
+}
+
+// versionLine matches the line with a file's version: not indented, or quoted as in JSON.
+var versionLine = regexp.MustCompile(`(?m)^(apiVersion|[ \t{]*"apiVersion")\s*:`)
+
+// wrongVersion returns the error for a file of another release of Kubernetes. The other errors are those that the file
+// has after the change.
+func wrongVersion(data []byte, given, readAs string) error {
+	where := ""
+	if at := versionLine.FindIndex(data); at != nil {
+		where = fmt.Sprintf(" in line %d", 1+bytes.Count(data[:at[0]], []byte("\n")))
+	}
+	return field.Invalid(field.NewPath("apiVersion"), given,
+		"Kubernetes 1.23 does not read this version: write apiVersion: "+readAs+where+", and see docs/known-as.md#v1-and-v1beta1-files")
 }
 
 // errorsOfTheRest validates a document without its rejected fields. It omits errors that their absence may cause.
-func (s *search) errorsOfTheRest() []error {
+func (s *search) errorsOfTheRest(registry frameworkruntime.Registry) []error {
+	s.document["apiVersion"] = s.version.String()
 	object, _, err := scheme.Codecs.UniversalDecoder().Decode(encode(s.document), nil, nil)
 	if err != nil {
 		return []error{err}
 	}
-	aggregate := validation.ValidateKubeSchedulerConfiguration(object.(*schedulerconfig.KubeSchedulerConfiguration))
-	if aggregate == nil {
-		return nil
-	}
+	config := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	config.APIVersion = s.version.String()
 	var errs []error
-	for _, err := range aggregate.Errors() {
-		if fieldErr, ok := err.(*field.Error); !ok || meaningful(fieldErr, s.refused) {
-			errs = append(errs, err)
+	if aggregate := validation.ValidateKubeSchedulerConfiguration(config); aggregate != nil {
+		for _, err := range aggregate.Errors() {
+			if fieldErr, ok := err.(*field.Error); !ok || meaningful(fieldErr, s.refused) {
+				errs = append(errs, err)
+			}
 		}
+	}
+	all := frameworkplugins.NewInTreeRegistry()
+	if registry == nil || all.Merge(registry) != nil {
+		return errs
+	}
+	for i := range config.Profiles {
+		errs = append(errs, wrongPlugins(field.NewPath("profiles").Index(i).Child("plugins"), config.Profiles[i].Plugins, all)...)
 	}
 	return errs
 }

@@ -237,6 +237,32 @@ profiles:
 			},
 		},
 		{
+			name: "v1",
+			document: `# of a newer cluster
+kind: KubeSchedulerConfiguration
+apiVersion: kubescheduler.config.k8s.io/v1
+delayCacheUntilActive: true
+parallelism: 0
+profiles:
+- pluginConfig: [{name: InterPodAffinity, args: {apiVersion: kubescheduler.config.k8s.io/v1, kind: InterPodAffinityArgs, hardPodAffinityWeight: 101}}]
+`,
+			want: []string{
+				`apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": Kubernetes 1.23 does not read this version: ` +
+					"write apiVersion: kubescheduler.config.k8s.io/v1beta3 in line 3, and see docs/known-as.md#v1-and-v1beta1-files",
+				"delayCacheUntilActive: unknown field: the known fields are clientConnection, enableContentionProfiling, enableProfiling, extenders, " +
+					"leaderElection, parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles",
+				`profiles[0].pluginConfig[0].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": args have the file's version and the plugin's kind: leave out apiVersion and kind`,
+				"parallelism: Invalid value: 0: should be an integer value greater than zero",
+				"profiles[0].pluginConfig[0].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
+			},
+		},
+		{
+			name:     "v1beta1 in JSON",
+			document: "{\n  \"apiVersion\": \"kubescheduler.config.k8s.io/v1beta1\",\n  \"kind\": \"KubeSchedulerConfiguration\"\n}\n",
+			want: []string{`apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta1": Kubernetes 1.23 does not read this version: ` +
+				"write apiVersion: kubescheduler.config.k8s.io/v1beta2 in line 2, and see docs/known-as.md#v1-and-v1beta1-files"},
+		},
+		{
 			name:     "neither kind nor version",
 			document: "profiles: []\n",
 			want: []string{

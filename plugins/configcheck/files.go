@@ -46,8 +46,8 @@ func dropMissingFiles(extender *schedulerconfig.Extender) []string {
 }
 
 // fileNotes returns notes about parts of the file that are not read: further documents, and multiPoint in v1beta2.
-func (c *checked) fileNotes() []string {
-	data, err := os.ReadFile(c.ConfigFile)
+func (s Start) fileNotes() []string {
+	data, err := os.ReadFile(s.ConfigFile)
 	if err != nil {
 		return nil
 	}
@@ -56,7 +56,7 @@ func (c *checked) fileNotes() []string {
 		notes = append(notes, "note: the file has more than one YAML document: only the first is read, up to the line ---")
 	}
 	var given v1beta2.KubeSchedulerConfiguration
-	if c.Config.APIVersion != v1beta2.SchemeGroupVersion.String() || yaml.Unmarshal(data, &given) != nil {
+	if s.Config.APIVersion != v1beta2.SchemeGroupVersion.String() || yaml.Unmarshal(data, &given) != nil {
 		return notes
 	}
 	for i, p := range given.Profiles {

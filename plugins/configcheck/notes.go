@@ -9,6 +9,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 )
 
 // notes returns notes about settings that a scheduler accepts but that are seldom intended.
@@ -62,11 +65,28 @@ func (c *checked) nameNotes(p checkedProfile) []string {
 	return notes
 }
 
-func (c *checked) kubeconfigNotes() []string {
-	var notes []string
-	if c.ConfigFile != "" && c.KubeconfigFlag != "" {
-		notes = append(notes, "note: with --config, the flag --kubeconfig is ignored; set clientConnection.kubeconfig")
+// LogNotes logs the notes about settings without effect that need neither the plugins nor another check: a start has no
+// other place for them.
+func (s Start) LogNotes() {
+	notes := append(s.flagNotes(), s.fileNotes()...)
+	for i := range s.Config.Profiles {
+		_, without := validation.Points(field.NewPath("profiles").Index(i), &s.Config.Profiles[i])
+		notes = append(notes, without...)
 	}
+	for _, note := range notes {
+		klog.Warning(strings.TrimPrefix(note, "note: "))
+	}
+}
+
+func (s Start) flagNotes() []string {
+	if s.ConfigFile == "" || s.KubeconfigFlag == "" {
+		return nil
+	}
+	return []string{"note: with --config, the flag --kubeconfig is ignored; set clientConnection.kubeconfig"}
+}
+
+func (c *checked) kubeconfigNotes() []string {
+	notes := c.flagNotes()
 	switch kubeconfig := c.Config.ClientConnection.Kubeconfig; {
 	case kubeconfig == "" && c.Master != "":
 	case kubeconfig == "":

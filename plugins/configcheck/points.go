@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// These plugins must be enabled at several extension points, or together with another plugin.
+// These plugins have notes of their own.
 const (
 	chaos            = "Chaos"
 	nodeFilter       = "NodeFilter"
@@ -35,6 +35,10 @@ func (p checkedProfile) notes(extenders []schedulerconfig.Extender) []string {
 				p.path, plugin.Name, names.DefaultBinder, plugin.Name, names.DefaultBinder))
 		}
 		behind = behind || plugin.Name == names.DefaultBinder
+	}
+	_, without := validation.Points(p.path, p.KubeSchedulerProfile)
+	for _, note := range without {
+		notes = append(notes, "note: "+note)
 	}
 	for i, pluginConfig := range p.PluginConfig {
 		path := p.path.Child("pluginConfig").Index(i).Child("args")
@@ -68,35 +72,9 @@ func (p checkedProfile) points(plugin string) sets.String {
 	return points
 }
 
-// need is a setting that has no effect unless its plugin is enabled at an extension point.
-type need struct {
-	setting          string
-	given            bool
-	point, otherwise string
-}
-
-// unmet returns a note for each given setting whose plugin is enabled, but not at the extension point.
-func (p checkedProfile) unmet(plugin string, needs []need) []string {
-	var notes []string
-	points := p.points(plugin)
-	for _, need := range needs {
-		if need.given && points.Len() > 0 && !points.Has(need.point) {
-			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at %s: %s",
-				p.path, plugin, need.setting, need.point, need.otherwise))
-		}
-	}
-	return notes
-}
-
-// chaosNotes returns notes about args of Chaos without effect, because of its extension points or its weight. The nodes
-// that filter rejects are chosen at preFilter.
+// chaosNotes returns a note if the weight of Chaos leaves its args without effect.
 func (p checkedProfile) chaosNotes(args *config.ChaosArgs, extenders []schedulerconfig.Extender) []string {
-	notes := p.unmet(chaos, []need{
-		{"rejectPercent", args.RejectPercent > 0, "preFilter", "it rejects nothing"},
-		{"rejectPercent", args.RejectPercent > 0, "filter", "it rejects nothing"},
-		{"randomScore", args.RandomScore, "score", "it scores nothing"},
-		{"randomBindPercent", args.RandomBindPercent > 0, "score", "it redirects nothing"},
-	})
+	var notes []string
 	var weight, total int64
 	for _, plugin := range p.enabled.Score.Enabled {
 		if plugin.Name == chaos {
@@ -118,18 +96,13 @@ func (p checkedProfile) chaosNotes(args *config.ChaosArgs, extenders []scheduler
 	return notes
 }
 
-// nodeFilterNotes returns notes about rules of NodeFilter without effect, because it is not enabled at the extension
-// points that they need; about rules that depend on labels that a kubelet may set; and about rules that allow nodes by
-// restricted labels, while no later rule denies the other nodes.
+// nodeFilterNotes returns notes about rules of NodeFilter that depend on labels that a kubelet may set, and about rules
+// that allow nodes by restricted labels, while no later rule denies the other nodes.
 func (p checkedProfile) nodeFilterNotes(args *config.NodeFilterArgs) []string {
-	given := map[config.FilterAction]bool{}
-	limits, pulls := false, false
-	var unsafe, open, changed []string
+	var notes, unsafe, open, changed []string
 	for i := range args.Rules {
 		rule := &args.Rules[i]
-		given[rule.Action] = true
 		pull := rule.Action == config.FilterShare && rule.WhenUnsatisfiable != v1.DoNotSchedule
-		pulls, limits = pulls || pull, limits || rule.Action == config.FilterShare && !pull
 		if pull && rule.WhenUnsatisfiable == "" {
 			changed = append(changed, rule.Name)
 		}
@@ -144,13 +117,6 @@ func (p checkedProfile) nodeFilterNotes(args *config.NodeFilterArgs) []string {
 			open = append(open, rule.Name)
 		}
 	}
-	notes := p.unmet(nodeFilter, []need{
-		{"rules with the action Deny", given[config.FilterDeny], "filter", "they deny nothing"},
-		{"rules with the action Share and DoNotSchedule", limits, "filter", "they limit nothing"},
-		{"rules with the action Share and ScheduleAnyway", pulls, "score", "they prefer nothing"},
-		{"rules with the action Share", given[config.FilterShare], "preFilter", "their pods are not scheduled, because nothing is counted"},
-		{"rules with the action Prefer", given[config.FilterPrefer], "score", "they prefer nothing"},
-	})
 	if len(changed) > 0 {
 		notes = append(notes, fmt.Sprintf("note: %s: rules of %s with the action Share have no whenUnsatisfiable: %s; this has changed: they rejected nodes before, "+
 			"and only prefer nodes now; set whenUnsatisfiable to %s, or to %s to reject nodes again", p.path, nodeFilter, strings.Join(changed, ", "), v1.ScheduleAnyway, v1.DoNotSchedule))
@@ -209,7 +175,7 @@ func matcherNotes(path *field.Path, args *config.NodeLoadArgs) []string {
 		"write the matchers there, too", path, strings.Join(own, ", "))}
 }
 
-// workloadTopologyNotes returns notes about args of WorkloadTopology without effect.
+// workloadTopologyNotes returns notes about args of WorkloadTopology that need NodeLoad, or that concern few pods.
 func (p checkedProfile) workloadTopologyNotes(args *config.WorkloadTopologyArgs) []string {
 	var notes []string
 	points := p.points(workloadTopology)
@@ -221,10 +187,7 @@ func (p checkedProfile) workloadTopologyNotes(args *config.WorkloadTopologyArgs)
 		notes = append(notes, fmt.Sprintf("note: %s: %s has no podSelector and no namespaces: it concerns only pods with the annotation workload-topology.scheduler/job",
 			p.path, workloadTopology))
 	}
-	return append(notes, p.unmet(workloadTopology, []need{
-		{"maxPerNode", args.MaxPerNode != nil, "filter", "nothing is rejected"},
-		{"maxPerNode", args.MaxPerNode != nil && points.Has("filter"), "preFilter", "preemption makes no room for it"},
-	})...)
+	return notes
 }
 
 // fitWarnings returns warnings about args of NodeResourcesFit that the plugin rejects but a start accepts: upstream's

@@ -19,7 +19,7 @@ import (
 // notesOf returns the notes about a profile with the args of one plugin.
 func notesOf(plugin string, args runtime.Object, enabled schedulerconfig.Plugins, extenders ...schedulerconfig.Extender) []string {
 	scheme.Scheme.Default(args)
-	p := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: plugin, Args: args}}}
+	p := &schedulerconfig.KubeSchedulerProfile{Plugins: &enabled, PluginConfig: []schedulerconfig.PluginConfig{{Name: plugin, Args: args}}}
 	return checkedProfile{p, field.NewPath("profiles").Index(2), &enabled}.notes(extenders)
 }
 
@@ -95,38 +95,10 @@ func TestNotesOfPlugins(t *testing.T) {
 			name: "at filter alone", plugin: "Chaos", args: &config.ChaosArgs{RejectPercent: 1}, enabled: schedulerconfig.Plugins{Filter: enabled("Chaos")},
 			want: []string{"Chaos has rejectPercent and is not enabled at preFilter: it rejects nothing"},
 		},
-		{
-			name: "at preFilter alone", plugin: "Chaos", args: chaos, enabled: schedulerconfig.Plugins{PreFilter: enabled("Chaos")},
-			want: []string{
-				"Chaos has rejectPercent and is not enabled at filter: it rejects nothing",
-				"Chaos has randomScore and is not enabled at score: it scores nothing",
-				"Chaos has randomBindPercent and is not enabled at score: it redirects nothing",
-			},
-		},
 		{name: "enabled everywhere", plugin: "NodeFilter", args: &config.NodeFilterArgs{Rules: rules}, enabled: filterEverywhere},
 		{
 			name: "enabled nowhere", plugin: "NodeFilter",
 			args: &config.NodeFilterArgs{Rules: append([]config.NodeFilterRule{restrictedAllow("a"), rule("spot", config.FilterDeny, "spot")}, rules...)},
-		},
-		{
-			name: "at filter alone", plugin: "NodeFilter", args: &config.NodeFilterArgs{Rules: rules}, enabled: schedulerconfig.Plugins{Filter: enabled("NodeFilter")},
-			want: []string{
-				"NodeFilter has rules with the action Share and is not enabled at preFilter: their pods are not scheduled, because nothing is counted",
-				"NodeFilter has rules with the action Prefer and is not enabled at score: they prefer nothing",
-			},
-		},
-		{
-			name: "at score alone", plugin: "NodeFilter", args: &config.NodeFilterArgs{Rules: rules}, enabled: schedulerconfig.Plugins{Score: enabled("NodeFilter")},
-			want: []string{
-				"NodeFilter has rules with the action Deny and is not enabled at filter: they deny nothing",
-				"NodeFilter has rules with the action Share and DoNotSchedule and is not enabled at filter: they limit nothing",
-				"NodeFilter has rules with the action Share and is not enabled at preFilter: their pods are not scheduled, because nothing is counted",
-			},
-		},
-		{
-			name: "shares that pull, at filter alone", plugin: "NodeFilter", enabled: schedulerconfig.Plugins{Filter: enabled("NodeFilter"), PreFilter: enabled("NodeFilter")},
-			args: &config.NodeFilterArgs{Rules: []config.NodeFilterRule{pull}},
-			want: []string{"NodeFilter has rules with the action Share and ScheduleAnyway and is not enabled at score: they prefer nothing"},
 		},
 		{
 			name: "shares that rejected nodes in earlier versions", plugin: "NodeFilter", enabled: filterEverywhere,
@@ -170,16 +142,13 @@ func TestNotesOfPlugins(t *testing.T) {
 			name: "too late", plugin: "WorkloadTopology", args: topology,
 			enabled: schedulerconfig.Plugins{Filter: enabled("WorkloadTopology"), Score: enabled("WorkloadTopology", "NodeLoad")},
 			want: []string{
-				"WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
 				"WorkloadTopology has maxPerNode and is not enabled at preFilter: preemption makes no room for it",
+				"WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
 			},
 		},
 		{
 			name: "at score alone", plugin: "WorkloadTopology", args: topology, enabled: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")},
-			want: []string{
-				"WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
-				"WorkloadTopology has maxPerNode and is not enabled at filter: nothing is rejected",
-			},
+			want: []string{"WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time"},
 		},
 	} {
 		t.Run(tt.plugin+" "+tt.name, func(t *testing.T) {

@@ -239,7 +239,9 @@ func (o *options) read() (*work, error) {
 		if len(templates.Nodes) > 1 {
 			return nil, fmt.Errorf("--node %s has %d nodes; next: a file with one Node", o.node, len(templates.Nodes))
 		}
-		w.Template = templates.Nodes[0]
+		if w.Template = templates.Nodes[0]; len(w.Template.Status.Allocatable) == 0 {
+			return nil, fmt.Errorf("--node %s: node %s has no status.allocatable, so no pod fits; next: set it", o.node, w.Template.Name)
+		}
 	}
 	return w, w.checkEvents()
 }

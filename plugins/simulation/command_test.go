@@ -52,8 +52,11 @@ profiles:
 		"prices.yaml":      strings.Replace(nodes(1), "node-0", "node-0, labels: {price: NaN}", 1),
 		"unknown-node.csv": "time,node,change\n0,no\x1b[31m,add\n",
 		"unknown-pod.csv":  "time,name,count,cpu,delete\n0,web,2,1,\n1,,,,default/web-2\n",
-		"large.yaml":       strings.Replace(nodes(1), "cpu: 4, memory: 8Gi, pods: 110", "cpu: 1G, memory: 8Gi, pods: 1G", 1),
-		"endless.csv":      "time,name,count,cpu\n0s,web,1000,100\n",
+		"orphan.json": `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"4","pods":"9"}}},{"metadata":{"name":"new"}}]}
+			{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p"},"spec":{"nodeName":"gone","containers":[{"name":"c"}]},"status":{"phase":"Running"}}]}`,
+		"new-node.yaml": "apiVersion: v1\nkind: Node\nmetadata: {name: new}\n",
+		"large.yaml":    strings.Replace(nodes(1), "cpu: 4, memory: 8Gi, pods: 110", "cpu: 1G, memory: 8Gi, pods: 1G", 1),
+		"endless.csv":   "time,name,count,cpu\n0s,web,1000,100\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -104,6 +107,11 @@ func TestCommand(t *testing.T) {
 		"unknown node":            {"drain --snapshot cluster.yaml node-9", 2, "", `no node "node-9"`},
 		"unknown zone":            {"lose --snapshot cluster.yaml --zone here", 2, "", `zone "here"`},
 		"fit":                     {"fit --snapshot cluster.yaml --pod pod.yaml", 0, "default/web: 4 more fit, on 4 nodes\n  the next one does not: 0/4 nodes are available: 4 Insufficient cpu.", ""},
+		"imperfect objects":       {"fit --snapshot orphan.json --pod pod.yaml", 0, "default/web: 1 more fit, on 1 nodes", ""},
+		"run with such objects":   {"--snapshot orphan.json --trace trace.csv --for 1h", 0, "Warnings: 2", ""},
+		"count of orphans":        {"fit --snapshot orphan.json --pod pod.yaml", 0, "no new pods replace them: 1", ""},
+		"warnings beside JSON":    {"fit --snapshot orphan.json --pod pod.yaml --output json", 0, "", "warning: orphan.json:1: Node new has no status.allocatable"},
+		"new node without any":    {"grow --snapshot cluster.yaml --node new-node.yaml", 2, "", "node new has no status.allocatable"},
 		"check without any pods":  {"check --snapshot cluster.yaml", 0, "No pod of the snapshot was placed by a scheduler.", ""},
 		"event of no node":        {"--snapshot cluster.yaml --trace unknown-node.csv", 2, "", "unknown-node.csv:2: the snapshot has no node no\uFFFD[31m; next"},
 		"delete of no pod":        {"--snapshot cluster.yaml --trace unknown-pod.csv", 2, "", "unknown-pod.csv:3: no pod default/web-2 was created before; next"},

@@ -70,6 +70,9 @@ func (o *options) ask(asked question) error {
 		return err
 	}
 	if o.output == "json" {
+		for _, text := range warnings {
+			fmt.Fprintln(o.errOut, "warning:", report.Escape(text))
+		}
 		all := map[string]json.RawMessage{}
 		for i := range answers {
 			all[w.Configurations[i].Name] = answers[i].Answer

@@ -14,6 +14,9 @@ import (
 // Label is the label of a pod with the name of its gang, in its namespace.
 const Label = "pod-group.scheduling.sigs.k8s.io"
 
+// NewerLabel is the label that scheduler-plugins reads instead since 0.25. It has no effect here.
+const NewerLabel = "scheduling.x-k8s.io/pod-group"
+
 // Source is a plugin that knows gangs. The scheduler calls it in scheduling cycles and in dry runs, one at a time.
 type Source interface {
 	framework.Plugin

@@ -205,6 +205,22 @@ func TestSummaries(t *testing.T) {
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
+		{"the label of a newer gang", "None of 1 node fits; 1: Insufficient cpu. Its label scheduling.x-k8s.io/pod-group has no effect: " +
+			"it is scheduled without its gang, whose label here is pod-group.scheduling.sigs.k8s.io.", 1, func(r *Recorder, p *v1.Pod, a *Attempt) {
+			labelled := podNamed("pod")
+			labelled.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "gang"}
+			r.Sources.Pods = existing(labelled)
+			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+			r.Failed(p, &framework.FitError{})
+		}},
+		{"both labels of a gang", "It is bound to node a.", 1, func(r *Recorder, p *v1.Pod, a *Attempt) {
+			labelled := podNamed("pod")
+			labelled.Labels = map[string]string{"scheduling.x-k8s.io/pod-group": "gang", "pod-group.scheduling.sigs.k8s.io": "gang"}
+			r.Sources.Pods = existing(labelled)
+			r.End(a, p, "a", 1, 1, nil)
+			r.Bound(p)
+		}},
 		{"preemption", "None of the 1 evaluated nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", 100, func(r *Recorder, p *v1.Pod, a *Attempt) {
 			nominated := podNamed("pod")
 			nominated.Status.NominatedNodeName = "x"

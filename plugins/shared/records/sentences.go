@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/gangs"
 )
 
 // This file has the sentences of the answers' summaries.
@@ -45,6 +46,10 @@ func (r *Recorder) summary(p pod) PodSummary {
 	case seen.Status.NominatedNodeName != "":
 		summary.NominatedNode = seen.Status.NominatedNodeName
 		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)
+	}
+	if summary.Result != Gone && seen.Labels[gangs.NewerLabel] != "" && seen.Labels[gangs.Label] == "" {
+		summary.Summary += fmt.Sprintf(" Its label %s has no effect: it is scheduled without its gang, whose label here is %s.",
+			gangs.NewerLabel, gangs.Label)
 	}
 	return summary
 }

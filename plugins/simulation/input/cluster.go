@@ -5,6 +5,7 @@ package input
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"runtime"
 	"strings"
 
@@ -39,19 +40,49 @@ func ReadCluster(paths []string) (*Cluster, error) {
 	if len(c.cluster.Nodes) == 0 {
 		return nil, place{file: strings.Join(c.files, ", ")}.fail(saveBoth, "there are no nodes")
 	}
+	c.leaveOutOrphans()
+	c.warnOfEmptyNodes()
+	return &c.cluster, nil
+}
+
+// leaveOutOrphans drops the pods of nodes that are not in the input. In a cluster, such nodes were deleted a moment ago,
+// no filter and no score counts their pods, and the garbage collector deletes them next.
+func (c *clusterReader) leaveOutOrphans() {
+	var kept, orphans []*v1.Pod
 	for _, pod := range c.cluster.Pods {
-		node := pod.Spec.NodeName
-		if _, known := c.seen[newKey("Node", "", node)]; node != "" && !known {
-			id := newKey("Pod", pod.Namespace, pod.Name)
-			return nil, c.seen[id].fail(saveBoth, "%v is on node %s, which is not in the input", id, node)
+		if _, known := c.seen[newKey("Node", "", pod.Spec.NodeName)]; pod.Spec.NodeName == "" || known {
+			kept = append(kept, pod)
+		} else {
+			orphans = append(orphans, pod)
 		}
 	}
-	return &c.cluster, nil
+	if c.cluster.Pods = kept; len(orphans) > 0 {
+		id := newKey("Pod", orphans[0].Namespace, orphans[0].Name)
+		c.cluster.Warnings = append(c.cluster.Warnings, fmt.Sprintf("%v: %v is on node %s, which is not in the input; pods of such "+
+			"nodes are left out, and no new pods replace them: %d", c.seen[id], id, orphans[0].Spec.NodeName, len(orphans)))
+	}
+}
+
+// warnOfEmptyNodes adds a warning of nodes whose kubelet has not reported its resources yet.
+func (c *clusterReader) warnOfEmptyNodes() {
+	count, first := 0, key{}
+	for _, node := range c.cluster.Nodes {
+		if len(node.Status.Allocatable) > 0 {
+			continue
+		}
+		if count++; count == 1 {
+			first = newKey("Node", "", node.Name)
+		}
+	}
+	if count > 0 {
+		c.cluster.Warnings = append(c.cluster.Warnings, fmt.Sprintf("%v: %v has no status.allocatable, so no pod fits; nodes without it: %d",
+			c.seen[first], first, count))
+	}
 }
 
 func (c *clusterReader) readFile(name string, content *bufio.Reader) error {
 	c.files = append(c.files, name)
-	if start, _ := content.Peek(len(openBNodes)); string(start) == openBNodes {
+	if startsWith(content, openBNodes) {
 		return readOpenBNodes(name, content, c.add)
 	}
 	if strings.HasSuffix(strings.TrimSuffix(name, ".gz"), ".csv") {

@@ -189,9 +189,6 @@ func (d *decoded) later(times ...metav1.Time) {
 func (d *decoded) finish(version string) error {
 	switch object := d.object.(type) {
 	case *v1.Node:
-		if len(object.Status.Allocatable) == 0 {
-			return d.fail("set status.allocatable", "%v has no allocatable resources", d.key)
-		}
 		for _, c := range object.Status.Conditions {
 			d.later(c.LastTransitionTime, c.LastHeartbeatTime)
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/encoding/unicode"
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
@@ -57,6 +58,23 @@ const (
 	// jsonNode is node as JSON of one line.
 	jsonNode = `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"},"status":{"allocatable":{"cpu":"4"}}}`
 )
+
+// encoded returns text in UTF-16 with a byte order mark, as Windows PowerShell writes it.
+func encoded(order unicode.Endianness, text string) string {
+	text, err := unicode.UTF16(order, unicode.UseBOM).NewEncoder().String(text)
+	if err != nil {
+		panic(err)
+	}
+	return text
+}
+
+// untyped has the objects as items without kind and apiVersion.
+func untyped(text string) string {
+	for _, kind := range []string{"Node", "Pod"} {
+		text = strings.NewReplacer(`"apiVersion":"v1","kind":"`+kind+`",`, "", "- apiVersion: v1\n  kind: "+kind+"\n  ", "- ").Replace(text)
+	}
+	return text
+}
 
 // compressed returns text as gzip.
 func compressed(text string) string {
@@ -123,6 +141,17 @@ func TestReadCluster(t *testing.T) {
 			"nodes":[{"metadata":{"name":"n1"},"status":{"allocatable":{"cpu":"4"}}}],"storageClasses":[{"metadata":{"name":"s"}}],
 			"schedulerConfig":{"kind":"KubeSchedulerConfiguration"}}`}, "n1, x/b, v1 StorageClass"},
 		{"nodes of OpenB", map[string]string{"a.csv": openBNodes + "\no1,32000,262144,2,V100\no2,1000,1,0,\n"}, "o1, o2"},
+		{"UTF-16", map[string]string{
+			"a.yaml": encoded(unicode.LittleEndian, strings.Replace(list+node+end, "\n", "\r\n", -1)),
+			"b.json": encoded(unicode.BigEndian, other), "c.csv.gz": compressed(encoded(unicode.LittleEndian, openBNodes+"\r\no1,1,1,0,\r\n"))},
+			"n1, o1, default/b"},
+		{"byte order marks of UTF-8", map[string]string{"a.json": "\ufeff" + jsonNode, "b.csv": "\ufeff" + openBNodes + "\no1,1,1,0,\n"}, "n1, o1"},
+		{"white space first", map[string]string{"a.json": "\r\n \n" + jsonNode, "b.csv": "\r\n" + openBNodes + "\no1,1,1,0,\n"}, "n1, o1"},
+		{"lists of the API server", map[string]string{"a.json": `{"kind":"NodeList","apiVersion":"v1","metadata":{},"items":[` + untyped(jsonNode) + `]}
+			{"kind":"EndpointsList","apiVersion":"v1","items":[{"metadata":{"name":"e"}}]}{"kind":"ServiceList","apiVersion":"v1","items":null}`,
+			"b.json": `{"apiVersion":"v1","items":[` + untyped(other) + `],"kind":"PodList"}`}, "n1, default/b"},
+		{"lists of cluster-info dump in YAML", map[string]string{"a.yaml": list + untyped(node) + "kind: NodeList\n---\n" + list + untyped(pod) + "kind: PodList\n"},
+			"n1, x/a"},
 		{"versions and other projects", map[string]string{"a.json": jsonNode + `
 			{"apiVersion":"policy/v1beta1","kind":"PodDisruptionBudget","metadata":{"name":"p"},"spec":{"selector":{}}}
 			{"apiVersion":"storage.k8s.io/v1","kind":"CSIStorageCapacity","metadata":{"name":"p"},"storageClassName":"s"}
@@ -202,6 +231,28 @@ func TestReadClusterFields(t *testing.T) {
 	}
 }
 
+// TestReadClusterWarnings reads imperfect objects, which a running cluster has, too.
+func TestReadClusterWarnings(t *testing.T) {
+	orphan := strings.Replace(pod, "nodeName: n1", "nodeName: gone", 1)
+	text := list + node + pod + strings.Replace(orphan, "name: a", "name: b", 1) + strings.Replace(orphan, "name: a", "name: c", 1) +
+		"- {apiVersion: v1, kind: Node, metadata: {name: new}}\n" + end
+	path := write(t, t.TempDir(), "a.yaml", text)
+	c, err := ReadCluster([]string{path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := names(c); got != "n1, new, x/a" {
+		t.Errorf("got %s, want the pods of the node that is gone left out", got)
+	}
+	want := []string{
+		path + ":32: Pod x/b is on node gone, which is not in the input; pods of such nodes are left out, and no new pods replace them: 2",
+		path + ":72: Node new has no status.allocatable, so no pod fits; nodes without it: 1",
+	}
+	if !reflect.DeepEqual(c.Warnings, want) {
+		t.Errorf("warnings %q, want %q", c.Warnings, want)
+	}
+}
+
 func TestReadClusterIsStreamed(t *testing.T) {
 	// More than one batch, of which each keeps its order.
 	var text strings.Builder
@@ -220,8 +271,6 @@ func TestReadClusterIsStreamed(t *testing.T) {
 
 func TestReadClusterErrors(t *testing.T) {
 	tests := []struct{ name, file, text, want string }{
-		{"pod on an unknown node", "a.yaml", list + node + strings.Replace(pod, "nodeName: n1", "nodeName: n2", 1) + end,
-			":12: Pod x/a is on node n2, which is not in the input; next: save nodes and pods"},
 		{"two objects of one name", "a.json", "{\"items\":[\n" + jsonNode + ",\n" + jsonNode + "]}", ":3: Node n1 is also at "},
 		{"version that is unknown", "a.json", `{"apiVersion":"v2","kind":"Pod"}`, ":1: Pod has version v2, which cannot be converted"},
 		{"cut JSON", "a.json", "{\"items\":[\n" + jsonNode + ",\n{\"kind\":", ":2: the file is cut"},
@@ -230,7 +279,7 @@ func TestReadClusterErrors(t *testing.T) {
 		{"YAML cut between items", "a.yaml", list + node, ":11: the file is cut: the list ends without its kind"},
 		{"YAML cut in an item", "a.yaml", list + node + "- apiVersion: v1\n  kind: Pod\n  metadata: {name: \"s3c", ":12: the object that begins here is not valid YAML"},
 		{"not JSON", "a.json", "{\"kind\": s3cret}", ":1: the file is not valid JSON here"},
-		{"no allocatable", "a.json", `{"apiVersion":"v1","kind":"Node","metadata":{"name":"n1"}}`, ":1: Node n1 has no allocatable resources"},
+		{"List of items without kind", "a.yaml", list + untyped(node) + end, ":3: the object has no kind and apiVersion"},
 		{"no nodes", "a.yaml", list + end, ": there are no nodes"},
 		{"empty", "a.yaml", "", ": there are no nodes"},
 		{"no name", "a.yaml", "kind: Node\napiVersion: v1\n", ":1: Node has no name"},
@@ -318,7 +367,8 @@ func TestReadTrace(t *testing.T) {
 "use":[{"after":"0s","cpu":"100m","memory":"5Mi"},{"after":"10m","cpu":"2"}]}`
 	json = strings.Replace(json, "\n", "", -1) + "\n\n" + `{"time":"90","node":"n1","change":"drain"}` + "\n" + `{"time":"2m","delete":"x/web-0"}`
 	var traces []*Trace
-	for name, text := range map[string]string{"a.csv": csv, "a.json.gz": compressed(json)} {
+	for name, text := range map[string]string{"a.csv": csv, "a.json.gz": compressed(json),
+		"b.csv": "\ufeff" + csv, "c.csv": encoded(unicode.LittleEndian, csv), "b.json": "\n" + json} {
 		trace, err := ReadTrace(write(t, t.TempDir(), name, text))
 		if err != nil {
 			t.Fatal(err)
@@ -328,8 +378,10 @@ func TestReadTrace(t *testing.T) {
 		}
 		traces = append(traces, trace)
 	}
-	if !equality.Semantic.DeepEqual(traces[0], traces[1]) {
-		t.Errorf("CSV and JSON differ:\n%+v\n%+v", traces[0].Events[0].Pods, traces[1].Events[0].Pods)
+	for _, other := range traces[1:] {
+		if !equality.Semantic.DeepEqual(traces[0], other) {
+			t.Errorf("two forms differ:\n%+v\n%+v", traces[0].Events[0].Pods, other.Events[0].Pods)
+		}
 	}
 	events := traces[0].Events
 	w := events[0].Pods

@@ -15,6 +15,8 @@ import (
 	"regexp"
 	"strings"
 
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 	"sigs.k8s.io/yaml"
 )
 
@@ -60,6 +62,7 @@ func eachFile(paths []string, visit func(name string, content *bufio.Reader) err
 	return nil
 }
 
+// expand expands gzip, and converts UTF-16, which > of Windows PowerShell writes, if the text has a byte order mark.
 func expand(file *os.File, visit func(name string, content *bufio.Reader) error) error {
 	content := bufio.NewReaderSize(file, 1<<16)
 	if magic, _ := content.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
@@ -69,12 +72,23 @@ func expand(file *os.File, visit func(name string, content *bufio.Reader) error)
 		}
 		content = bufio.NewReaderSize(expanded, 1<<16)
 	}
-	return visit(file.Name(), content)
+	text := transform.NewReader(content, unicode.BOMOverride(transform.Nop))
+	return visit(file.Name(), bufio.NewReaderSize(text, 1<<16))
+}
+
+// startsWith reports whether a text begins like this after white space.
+func startsWith(content *bufio.Reader, begin string) bool {
+	for blank := 0; ; blank++ {
+		start, _ := content.Peek(blank + len(begin))
+		if blank >= len(start) || bytes.IndexByte([]byte(" \t\r\n"), start[blank]) < 0 {
+			return blank < len(start) && string(start[blank:]) == begin
+		}
+	}
 }
 
 // eachItem visits the objects of a file with JSON or YAML, without holding all of its text.
 func eachItem(name string, content *bufio.Reader, visit func(item) error) error {
-	if start, _ := content.Peek(1); bytes.Equal(start, []byte("{")) {
+	if startsWith(content, "{") {
 		return eachOfJSON(place{name, 1}, content, visit)
 	}
 	y := &yamlFile{at: place{file: name}, visit: visit}
@@ -163,9 +177,14 @@ func eachOfJSON(at place, content io.Reader, visit func(item) error) error {
 	}
 }
 
+// hasType matches an item that begins with its own type, as all tools print it.
+var hasType = regexp.MustCompile(`^{\s*"(apiVersion|kind)"`)
+
 // eachOfObject visits the items of one JSON object, or itself if it has none.
 func eachOfObject(at place, decoder *json.Decoder, lines *lineCounter, visit func(item) error) error {
 	fields, listed := map[string]json.RawMessage{}, false
+	// The API server's lists have items without a type. They wait for the type of the list.
+	var untyped []item
 	for decoder.More() {
 		token, err := decoder.Token()
 		if err != nil {
@@ -195,7 +214,9 @@ func eachOfObject(at place, decoder *json.Decoder, lines *lineCounter, visit fun
 			}
 			object.place = place{at.file, lines.at(decoder.InputOffset() - int64(len(text)))}
 			object.text = text
-			if err := visit(object); err != nil {
+			if object.kind == "" && fields["kind"] == nil && !hasType.Match(text) {
+				untyped = append(untyped, object)
+			} else if err := visit(ofList(object, fields)); err != nil {
 				return err
 			}
 		}
@@ -203,14 +224,31 @@ func eachOfObject(at place, decoder *json.Decoder, lines *lineCounter, visit fun
 			return err
 		}
 	}
-	if _, err := decoder.Token(); err != nil || listed {
+	if _, err := decoder.Token(); err != nil {
 		return err
+	}
+	for _, i := range untyped {
+		if err := visit(ofList(i, fields)); err != nil {
+			return err
+		}
+	}
+	if listed {
+		return nil
 	}
 	text, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}
 	return visit(item{place: at, text: text})
+}
+
+// ofList returns an item with the type that the fields of its list give to those without one, such as NodeList.
+func ofList(i item, fields map[string]json.RawMessage) item {
+	if i.kind == "" {
+		_, _ = json.Unmarshal(fields["kind"], &i.kind), json.Unmarshal(fields["apiVersion"], &i.apiVersion)
+		i.kind = strings.TrimSuffix(i.kind, "List")
+	}
+	return i
 }
 
 // yamlFile splits YAML at its documents and at the items of a List in the form that kubectl prints.
@@ -222,6 +260,8 @@ type yamlFile struct {
 	// item is the current one. listing is set after the line "items:".
 	item           item
 	listing, items bool
+	// untyped are the items that wait for the type of the list.
+	untyped []item
 }
 
 func (y *yamlFile) add(line []byte) error {
@@ -260,20 +300,30 @@ func (y *yamlFile) endItem() error {
 	if y.item = (item{}); ended.text == nil {
 		return nil
 	}
+	if _, kind := ended.typeOfYAML(); kind == "" {
+		y.untyped = append(y.untyped, ended)
+		return nil
+	}
 	return y.visit(ended)
 }
 
 func (y *yamlFile) endDocument() error {
 	err := y.endItem()
-	document, items := y.document, y.items
-	y.document, y.listing, y.items = item{}, false, false
-	_, kind := document.typeOfYAML()
+	document, items, untyped := y.document, y.items, y.untyped
+	y.document, y.listing, y.items, y.untyped = item{}, false, false, nil
+	apiVersion, kind := document.typeOfYAML()
 	switch {
 	case err != nil || !items && document.text == nil:
 		return err
 	case items && kind == "":
 		return y.at.fail(saveAgain, "the file is cut: the list ends without its kind")
 	case items:
+		for _, i := range untyped {
+			i.apiVersion, i.kind = apiVersion, strings.TrimSuffix(kind, "List")
+			if err := y.visit(i); err != nil {
+				return err
+			}
+		}
 		return nil
 	case strings.HasSuffix(kind, "List"):
 		if err := document.toJSON(); err != nil {

@@ -4,7 +4,6 @@ package input
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"regexp"
 	"sort"
@@ -39,11 +38,10 @@ type traceReader struct {
 func ReadTrace(path string) (*Trace, error) {
 	t := &traceReader{like: map[string]*v1.Pod{}}
 	err := eachFile([]string{path}, func(name string, content *bufio.Reader) error {
-		start, _ := content.Peek(len(openBPods))
 		switch {
-		case string(start) == openBPods:
+		case startsWith(content, openBPods):
 			return t.readOpenBPods(name, content)
-		case bytes.HasPrefix(start, []byte("{")):
+		case startsWith(content, "{"):
 			return eachItem(name, content, t.readLine)
 		}
 		return eachRow(name, content, traceColumns, func(r row) error { return t.add(r, nil) })

@@ -14,7 +14,8 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// moduleConfig enables the plugin of scheduler-plugins at each of its extension points, with each of its arguments.
+// moduleConfig enables the plugin of scheduler-plugins at each of its extension points, with each of its arguments, and at
+// filter, which the plugin here needs.
 const moduleConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta2
 kind: KubeSchedulerConfiguration
 profiles:
@@ -22,6 +23,7 @@ profiles:
     plugins:
       queueSort: {enabled: [{name: Coscheduling}], disabled: [{name: "*"}]}
       preFilter: &plugin {enabled: [{name: Coscheduling}]}
+      filter: *plugin
       postFilter: *plugin
       reserve: *plugin
       permit: *plugin

@@ -65,25 +65,23 @@ func validateOvercommitQueries(path *field.Path, args *config.OvercommitArgs) fi
 	return errs
 }
 
-// ValidateProfile checks what a plugin's arguments alone do not show. No node publishes the resource of overcommitting
-// pods, so NodeResourcesFit must ignore it where Overcommit is enabled; and where it does, only Overcommit limits such
-// pods.
+// ValidateProfile checks what a plugin's arguments alone do not show: the extension points that they need (Points). No
+// node publishes the resource of overcommitting pods, so NodeResourcesFit must ignore it where Overcommit is enabled; and
+// where it does, only Overcommit limits such pods.
 func ValidateProfile(path *field.Path, profile *schedulerconfig.KubeSchedulerProfile) []error {
 	if profile.Plugins == nil {
 		return nil
 	}
 	group := strings.SplitN(string(config.OvercommitResource), "/", 2)[0]
 	plugins, ignores := profile.Plugins, false
-	runs := func(name string, at schedulerconfig.PluginSet) bool {
-		return contains(at.Enabled, name) || contains(plugins.MultiPoint.Enabled, name) && !contains(at.Disabled, name) && !contains(at.Disabled, "*")
-	}
+	runs := func(name string, at schedulerconfig.PluginSet) bool { return runs(plugins, name, at) }
 	for i := range profile.PluginConfig {
 		if args, is := profile.PluginConfig[i].Args.(*schedulerconfig.NodeResourcesFitArgs); is && runs(names.NodeResourcesFit, plugins.Filter) {
 			ignores = sets.NewString(args.IgnoredResourceGroups...).Has(group) || sets.NewString(args.IgnoredResources...).Has(string(config.OvercommitResource))
 		}
 	}
 	preFilter, filter := runs(overcommit, plugins.PreFilter), runs(overcommit, plugins.Filter)
-	var errs []error
+	errs, _ := Points(path, profile)
 	if (ignores || preFilter || filter || runs(overcommit, plugins.Score)) && !(preFilter && filter) {
 		errs = append(errs, field.Required(path.Child("plugins"),
 			overcommit+" at preFilter and filter: nothing else limits pods that ask for "+string(config.OvercommitResource)))
@@ -93,13 +91,4 @@ func ValidateProfile(path *field.Path, profile *schedulerconfig.KubeSchedulerPro
 			", args: {ignoredResourceGroups: ["+group+"]}}: no node publishes the resource, so "+names.NodeResourcesFit+" rejects pods that ask for it"))
 	}
 	return errs
-}
-
-func contains(plugins []schedulerconfig.Plugin, name string) bool {
-	for _, plugin := range plugins {
-		if plugin.Name == name {
-			return true
-		}
-	}
-	return false
 }

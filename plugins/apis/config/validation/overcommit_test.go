@@ -70,6 +70,8 @@ func TestValidateProfile(t *testing.T) {
 		"not at preFilter":       {&schedulerconfig.Plugins{Filter: both}, fit("overcommit.scheduler"), []string{unlimited}},
 		"only at score":          {&schedulerconfig.Plugins{Filter: enabled(names.NodeResourcesFit), Score: enabled(overcommit)}, fit(), []string{unlimited}},
 		"disabled at filter":     {&schedulerconfig.Plugins{MultiPoint: both, Filter: disabled(overcommit)}, fit("overcommit.scheduler"), []string{unlimited}},
+		"another plugin's points": {&schedulerconfig.Plugins{PreFilter: enabled("Coscheduling"), Reserve: enabled("Coscheduling")}, nil,
+			[]string{"profile.plugins.filter.enabled: Required value: {name: Coscheduling}"}},
 		"all disabled at filter": {&schedulerconfig.Plugins{MultiPoint: both, Filter: disabled("*")}, fit(), []string{unlimited}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,7 +43,7 @@ func validateConfig(out, errOut io.Writer, opts *options.Options, registryOption
 	opts.SecureServing = nil
 	c := &schedulerserverconfig.Config{}
 	if err := opts.ApplyTo(c); err != nil {
-		errs = append(errs, configcheck.Explain(opts.ConfigFile, err))
+		errs = append(errs, configcheck.ExplainAll(opts.ConfigFile, registry, err))
 	}
 	return configcheck.Validate(out, errOut, configcheck.Start{
 		ConfigFile:     opts.ConfigFile,

@@ -53,6 +53,24 @@ func TestValidateConfig(t *testing.T) {
 			wantErrors: []string{"--secure-port -1 must be between", "paralelism: unknown field", "podInitialBackoffSeconds: Invalid value: -1"},
 		},
 		{
+			name: "a version of another release, a field, a value and a plugin",
+			config: strings.Replace(head, "v1beta3", "v1", 1) + "paralelism: 1\npercentageOfNodesToScore: 101\n" +
+				"profiles: [{plugins: {score: {enabled: [{name: TargetLoadPacking}, {name: Refused}]}}}]\n",
+			options: []Option{refused},
+			wantErrors: []string{
+				`apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": Kubernetes 1.23 does not read this version: ` +
+					"write apiVersion: kubescheduler.config.k8s.io/v1beta3 in line 1",
+				"paralelism: unknown field", "percentageOfNodesToScore: Invalid value: 101",
+				"profiles[0].plugins.score.enabled[TargetLoadPacking]: this scheduler has no plugin of that name; use NodeLoad",
+			},
+		},
+		{
+			name: "a plugin without an extension point that it needs",
+			config: strings.Replace(head, "v1beta3", "v1beta2", 1) +
+				"profiles: [{plugins: {preFilter: {enabled: [{name: Coscheduling}]}, reserve: {enabled: [{name: Coscheduling}]}}}]\n",
+			wantErrors: []string{"profiles[0].plugins.filter.enabled: Required value: {name: Coscheduling}: it is enabled at other points"},
+		},
+		{
 			name:       "leader election flags override the file",
 			config:     head,
 			flags:      []string{"--leader-elect-resource-lock=files"},
