@@ -8,6 +8,7 @@ import (
 	"debug/buildinfo"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +25,9 @@ type entry struct {
 	content          []byte
 }
 
-// Compare returns the digest of an image in two archives, or an error with the first file that differs, and why.
-func Compare(tag name.Tag, first, second string) (digest string, err error) {
+// Compare returns a sentence with the digest of the image that two archives have in common, or an error with the first
+// file that differs, and why. The first archive may have the older form, with an item of the image for each name.
+func Compare(tag name.Tag, first, second string) (same string, err error) {
 	var digests [2]v1.Hash
 	var contents [2][]entry
 	for i, path := range []string{first, second} {
@@ -41,7 +43,15 @@ func Compare(tag name.Tag, first, second string) (digest string, err error) {
 		}
 	}
 	if digests[0] == digests[1] {
-		return digests[0].String(), nil
+		manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(first) })
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", first, err)
+		}
+		same := "the same bytes"
+		if len(manifest) > 1 {
+			same = "the same layers and configuration (the first archive has the older form, with an item for each name)"
+		}
+		return fmt.Sprintf("%s: image %s", same, digests[0]), nil
 	}
 	difference := "only the compression of the layers"
 	for i, one := range contents[0] {

@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
 func TestCompareNamesTheFirstDifference(t *testing.T) {
@@ -46,13 +50,43 @@ func TestCompareNamesTheFirstDifference(t *testing.T) {
 	} {
 		changed := base
 		change(&changed)
-		digest, err := Compare(names[0], first, archive(changed))
+		same, err := Compare(names[0], first, archive(changed))
 		if want == "" {
-			if err != nil || !strings.HasPrefix(digest, "sha256:") {
-				t.Errorf("the same image: %q, %v", digest, err)
+			if err != nil || !strings.HasPrefix(same, "the same bytes: image sha256:") {
+				t.Errorf("the same image: %q, %v", same, err)
 			}
 		} else if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "next: ") {
 			t.Errorf("got %v, want %q and the next step", err, want)
 		}
+	}
+}
+
+func TestCompareReadsTheOlderForm(t *testing.T) {
+	options := options(t)["amd64"]
+	names, err := Names(Scheduler, version, "amd64", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	older, newer := filepath.Join(t.TempDir(), "older.tar"), filepath.Join(t.TempDir(), "newer.tar")
+	items := map[name.Reference]v1.Image{}
+	for _, tag := range names {
+		items[tag] = &struct{ v1.Image }{assemble(t, options)}
+	}
+	if err := tarball.MultiRefWriteToFile(older, items); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteArchive(newer, assemble(t, options), names); err != nil {
+		t.Fatal(err)
+	}
+	same, err := Compare(names[0], older, newer)
+	if want := "the same layers and configuration (the first archive has the older form"; err != nil || !strings.HasPrefix(same, want) {
+		t.Errorf("got %q, %v, want %q", same, err, want)
+	}
+	options.Created = options.Created.Add(time.Second)
+	if err := WriteArchive(newer, assemble(t, options), names); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Compare(names[0], older, newer); err == nil {
+		t.Error("another time is not a difference")
 	}
 }

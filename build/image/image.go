@@ -5,9 +5,12 @@
 package image
 
 import (
+	"archive/tar"
 	"debug/elf"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -189,23 +192,76 @@ func Names(program, version, architecture, registry string) ([]name.Tag, error) 
 	return names, nil
 }
 
-// WriteArchive writes an image atomically as an archive that docker, containerd, podman and nerdctl can load.
+// WriteArchive writes an image atomically as an archive that docker, containerd, podman, skopeo and crane can read: one
+// image with all names, in their order.
 func WriteArchive(path string, image v1.Image, names []name.Tag) error {
-	references := map[name.Reference]v1.Image{}
-	for _, tag := range names {
-		// The library writes the names of one image in random order, and different images in the order of their names,
-		// so each name gets its own copy of the image.
-		references[tag] = &struct{ v1.Image }{image}
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err
 	}
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 	defer os.Remove(temporary)
-	if err := tarball.MultiRefWriteToFile(temporary, references); err != nil {
+	output, err := os.Create(temporary)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(writeArchive(output, image, names), output.Close()); err != nil {
 		return fmt.Errorf("%s: %w", temporary, err)
 	}
 	return os.Rename(temporary, path)
+}
+
+// writeArchive writes the files of an archive. The library's own function would write several names of one image in
+// random order.
+func writeArchive(output io.Writer, image v1.Image, names []name.Tag) error {
+	manifest, err := tarball.ComputeManifest(map[name.Reference]v1.Image{names[0]: image})
+	if err != nil {
+		return err
+	}
+	manifest[0].RepoTags = nil
+	for _, tag := range names {
+		manifest[0].RepoTags = append(manifest[0].RepoTags, tag.String())
+	}
+	index, err := json.Marshal(manifest)
+	if err != nil {
+		return err
+	}
+	config, err := image.RawConfigFile()
+	if err != nil {
+		return err
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		return err
+	}
+	files := []file{{path: manifest[0].Config, content: config}}
+	for i, layer := range layers {
+		content, err := compressed(layer)
+		if err != nil {
+			return err
+		}
+		files = append(files, file{path: manifest[0].Layers[i], content: content})
+	}
+	archive := tar.NewWriter(output)
+	for _, f := range append(files, file{path: "manifest.json", content: index}) {
+		header := &tar.Header{Typeflag: tar.TypeReg, Name: f.path, Size: int64(len(f.content)), Mode: 0o644}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := archive.Write(f.content); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+// compressed returns the bytes of a layer as it is stored.
+func compressed(layer v1.Layer) ([]byte, error) {
+	reader, err := layer.Compressed()
+	if err != nil {
+		return nil, err
+	}
+	defer reader.Close()
+	return io.ReadAll(reader)
 }
 
 // WriteLayout writes an OCI image layout with one manifest list of all images, named by the version's tag. It replaces

@@ -101,11 +101,11 @@ func compareCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			digest, err := image.Compare(names[0], arguments[2], arguments[3])
+			same, err := image.Compare(names[0], arguments[2], arguments[3])
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(command.OutOrStdout(), "rebuild-check: the same bytes: image %s\n", digest)
+			fmt.Fprintf(command.OutOrStdout(), "rebuild-check: %s\n", same)
 			return nil
 		},
 	}
