@@ -7,9 +7,8 @@ import "strings"
 // actor is a part of Kubernetes other than the scheduler that changes a cluster, with what the simulator does in its place.
 type actor struct {
 	Name string
-	// Modelled is simulated, Left is not, and each answer says so. Refused ends the program with an error, or with a
-	// sentence about the pods that it is about.
-	Modelled, Left, Refused string
+	// Modelled is simulated. Warned is not, and each answer ends with it. Refused is an error, or a reason of an answer.
+	Modelled, Warned, Refused string
 }
 
 // actors are all of them. docs/simulate.md has the same table.
@@ -34,11 +33,11 @@ var actors = []actor{
 
 // notModelled returns what is not simulated, in one line.
 func notModelled() string {
-	var left []string
+	var warned []string
 	for _, of := range actors {
-		if of.Left != "" {
-			left = append(left, of.Name+": "+of.Left)
+		if of.Warned != "" {
+			warned = append(warned, of.Name+": "+of.Warned)
 		}
 	}
-	return strings.Join(left, "; ") + "; the duration of decisions."
+	return strings.Join(warned, "; ") + "; the duration of decisions."
 }

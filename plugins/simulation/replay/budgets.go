@@ -17,6 +17,14 @@ import (
 // retryEviction is the period in which `kubectl drain` retries an eviction that a disruption budget refuses.
 const retryEviction = 5 * time.Second
 
+// retryPeriod returns the period. In questions no time passes that matters: pods of the snapshot stay in their backoff.
+func (s *Simulation) retryPeriod() time.Duration {
+	if s.options.Question {
+		return time.Millisecond
+	}
+	return retryEviction
+}
+
 // budget is the key of a PodDisruptionBudget, with its selector.
 type budget struct {
 	key      string
@@ -117,7 +125,7 @@ func (s *Simulation) drain(n *node, until time.Duration) {
 	}
 	if again && s.now() < until {
 		s.retries++
-		s.after(retryEviction, func() { s.retries--; s.drain(n, until) })
+		s.after(s.retryPeriod(), func() { s.retries--; s.drain(n, until) })
 	} else if again {
 		s.notes[fmt.Sprintf("drain of %s did not end within %v, because of PodDisruptionBudgets", n.name, drainTimeout)]++
 	}

@@ -5,8 +5,9 @@ package replay
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
 )
 
 // journal has the objects that changed since a checkpoint, in the order of their first changes.
@@ -15,7 +16,6 @@ type journal struct {
 	changes []changed
 }
 
-// identity is an object of a table.
 type identity struct {
 	table *table
 	key   string
@@ -29,15 +29,8 @@ type changed struct {
 
 // note keeps what an object was before its first change.
 func (j *journal) note(t *table, of runtime.Object, before interface{}) {
-	access, err := meta.Accessor(of)
-	if j == nil || err != nil {
-		return
-	}
-	id := identity{t, access.GetName()}
-	if namespace := access.GetNamespace(); namespace != "" {
-		id.key = namespace + "/" + access.GetName()
-	}
-	if !j.seen[id] {
+	key, err := cache.MetaNamespaceKeyFunc(of)
+	if id := (identity{t, key}); j != nil && err == nil && !j.seen[id] {
 		j.seen[id] = true
 		old, _ := before.(runtime.Object)
 		j.changes = append(j.changes, changed{id, old})
@@ -48,21 +41,14 @@ func (j *journal) note(t *table, of runtime.Object, before interface{}) {
 func (s *store) undo(j *journal) {
 	for i := len(j.changes) - 1; i >= 0; i-- {
 		c := j.changes[i]
-		if now := c.table.get(c.key); now != nil && (c.before == nil || uidOf(now) != uidOf(c.before)) {
+		now := c.table.get(c.key)
+		if now != nil && (c.before == nil || now.(metav1.Object).GetUID() != c.before.(metav1.Object).GetUID()) {
 			s.remove(now)
 		}
 		if c.before != nil {
 			s.put(c.before.DeepCopyObject())
 		}
 	}
-}
-
-func uidOf(object runtime.Object) interface{} {
-	access, err := meta.Accessor(object)
-	if err != nil {
-		return nil
-	}
-	return access.GetUID()
 }
 
 // checkpoint returns a function that puts the cluster back as it is now. Only the clock goes on. Of the pods that there

@@ -122,7 +122,7 @@ func (s *Simulation) clear(names []string) (drain result.Drain, restore func()) 
 func (s *Simulation) settleDrains(from int) {
 	for before := -1; before != s.moves || len(s.agenda) > s.retries; {
 		before = s.moves
-		if s.Advance(s.now()+retryEviction, 0, func(time.Duration, int64) {}) != nil {
+		if s.Advance(s.now()+s.retryPeriod(), 0, func(time.Duration, int64) {}) != nil {
 			return
 		}
 		s.retry(waitingPods(s.all[from:]))

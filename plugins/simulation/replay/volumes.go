@@ -53,10 +53,6 @@ func (s *Simulation) addClaim(namespace string, made *v1.PersistentVolumeClaim) 
 	s.claims++
 	made.UID = types.UID(fmt.Sprintf("%s/%d", key, s.claims))
 	made.Status.Phase = v1.ClaimPending
-	if made.Spec.VolumeMode == nil {
-		mode := v1.PersistentVolumeFilesystem
-		made.Spec.VolumeMode = &mode
-	}
 	for _, object := range s.store.of(&storagev1.StorageClass{}).indexer.List() {
 		class := object.(*storagev1.StorageClass)
 		if made.Spec.StorageClassName == nil && storageutil.IsDefaultAnnotation(class.ObjectMeta) {
@@ -137,40 +133,37 @@ func (s *Simulation) bindVolume(changed runtime.Object) {
 	}
 }
 
-// reach returns from where a new volume is reachable: where the node is, by the keys of the driver, or by default its
-// zone; without a node wherever its class allows.
+// reach returns from where a new volume is reachable: from its node's place by the keys of the driver, or by default its
+// zone; without a node wherever the class allows.
 func (s *Simulation) reach(class *storagev1.StorageClass, on *node) (terms []v1.NodeSelectorTerm) {
+	in := func(key string, values ...string) v1.NodeSelectorRequirement {
+		return v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}
+	}
 	if on == nil {
 		for _, allowed := range class.AllowedTopologies {
 			term := v1.NodeSelectorTerm{}
 			for _, e := range allowed.MatchLabelExpressions {
-				term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: e.Key, Operator: v1.NodeSelectorOpIn, Values: e.Values})
+				term.MatchExpressions = append(term.MatchExpressions, in(e.Key, e.Values...))
 			}
 			terms = append(terms, term)
 		}
 		return terms
 	}
-	where := map[string]string{}
-	if on.zone != "" {
-		where[v1.LabelTopologyZone] = on.zone
-	}
+	var here []v1.NodeSelectorRequirement
 	if known, ok := s.store.of(&storagev1.CSINode{}).get(on.name).(*storagev1.CSINode); ok {
 		for _, driver := range known.Spec.Drivers {
-			if driver.Name != class.Provisioner {
-				continue
-			}
-			where = map[string]string{}
 			for _, key := range driver.TopologyKeys {
-				where[key] = s.nodeObject(on.name).Labels[key]
+				if driver.Name == class.Provisioner {
+					here = append(here, in(key, s.nodeObject(on.name).Labels[key]))
+				}
 			}
 		}
 	}
-	term := v1.NodeSelectorTerm{}
-	for _, key := range namesOf(where) {
-		term.MatchExpressions = append(term.MatchExpressions, v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: []string{where[key]}})
+	if here == nil && on.zone != "" {
+		here = append(here, in(v1.LabelTopologyZone, on.zone))
 	}
-	if len(where) > 0 {
-		terms = append(terms, term)
+	if here != nil {
+		terms = append(terms, v1.NodeSelectorTerm{MatchExpressions: here})
 	}
 	return terms
 }
