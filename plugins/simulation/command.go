@@ -33,10 +33,6 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// notModelled is printed with each result.
-const notModelled = "admission (except priorities), the duration of decisions, kubelet's refusals, image pulls, " +
-	"CSI drivers, cluster autoscalers, DaemonSets on new nodes, and changes of Deployments by people."
-
 // errCondition is returned if a condition of --fail-if holds.
 var errCondition = errors.New("a condition of --fail-if holds")
 
@@ -273,21 +269,18 @@ func (w *work) checkEvents() error {
 		deleted[w.Events[i].Delete] = true
 	}
 	// Only pods that the trace deletes are kept: there may be millions.
-	add := func(of *v1.Pod, suffix string) {
-		if name := of.Namespace + "/" + of.Name + suffix; deleted[name] {
+	add := func(namespace, name string) {
+		if name := namespace + "/" + name; deleted[name] {
 			known[name] = true
 		}
 	}
 	create := func(of *input.Workload) {
-		for i := 0; of.Count > 1 && i < of.Count; i++ {
-			add(of.Pod, fmt.Sprintf("-%d", i))
-		}
-		if of.Count == 1 {
-			add(of.Pod, "")
+		for i := 0; i < of.Count; i++ {
+			add(of.Pod.Namespace, of.NameOf(i))
 		}
 	}
 	for _, pod := range w.cluster.Pods {
-		add(pod, "")
+		add(pod.Namespace, pod.Name)
 	}
 	for i := range w.Workloads {
 		create(&w.Workloads[i])
@@ -341,7 +334,7 @@ func (o *options) compare() error {
 	if err != nil {
 		return err
 	}
-	comparison := &result.Comparison{NotModelled: notModelled, Input: w.describe(), Warnings: w.warnings()}
+	comparison := &result.Comparison{NotModelled: notModelled(), Input: w.describe(), Warnings: w.warnings()}
 	if comparison.Runs, err = o.runAll(w); err != nil {
 		return err
 	}

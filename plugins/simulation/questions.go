@@ -75,6 +75,9 @@ func (o *options) ask(asked question) error {
 		}
 		all := map[string]json.RawMessage{}
 		for i := range answers {
+			for _, note := range answers[i].Notes {
+				fmt.Fprintln(o.errOut, report.Escape("Note: "+note))
+			}
 			all[w.Configurations[i].Name] = answers[i].Answer
 		}
 		content, err := json.MarshalIndent(all, "", "  ")
@@ -91,11 +94,14 @@ func (o *options) ask(asked question) error {
 		if err := p.answer(asked, answers[i].Answer); err != nil {
 			return err
 		}
+		for _, note := range answers[i].Notes {
+			p.line("Note: %s", note)
+		}
 	}
 	for _, text := range append(input, warnings...) {
 		p.line("%s", text)
 	}
-	p.line("Not modelled: %s", notModelled)
+	p.line("Not modelled: %s", notModelled())
 	return p.err
 }
 
@@ -247,10 +253,18 @@ func (p *printer) drain(drain *result.Drain) {
 	}
 	p.placements(drain.Wait)
 	p.list(len(drain.Blocked), func(i int) string {
-		return drain.Blocked[i].Pod + ": PodDisruptionBudget " + drain.Blocked[i].Budget + " allows no disruption"
+		return drain.Blocked[i].Pod + ": " + blocked(drain.Blocked[i])
 	})
 	p.list(len(drain.Lost), func(i int) string { return drain.Lost[i] + ": no owner makes it again" })
 	p.placements(drain.Moved)
+}
+
+// blocked returns why a pod is not evicted.
+func blocked(by result.Blocked) string {
+	if by.Several {
+		return "Kubernetes 1.23 does not evict a pod that several PodDisruptionBudgets select: " + by.Budget
+	}
+	return "PodDisruptionBudget " + by.Budget + " allows no disruption"
 }
 
 // drained returns the outcome of a drain in one line.
@@ -267,7 +281,7 @@ func obstacle(drain *result.Drain) string {
 	case len(drain.Wait) > 0:
 		return fmt.Sprintf("%s would wait: %s", drain.Wait[0].Pod, drain.Wait[0].Reason)
 	case len(drain.Blocked) > 0:
-		return fmt.Sprintf("PodDisruptionBudget %s allows no disruption of %s", drain.Blocked[0].Budget, drain.Blocked[0].Pod)
+		return drain.Blocked[0].Pod + " is blocked: " + blocked(drain.Blocked[0])
 	case len(drain.Lost) > 0:
 		return drain.Lost[0] + " has no owner that makes it again"
 	}

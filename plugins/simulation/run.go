@@ -36,6 +36,8 @@ type task struct {
 type outcome struct {
 	Run    *result.Run     `json:",omitempty"`
 	Answer json.RawMessage `json:",omitempty"`
+	// Notes are about the answer.
+	Notes []string `json:",omitempty"`
 }
 
 // serve does a task in a process of its own.
@@ -64,6 +66,7 @@ func (o *options) simulate(w *work, t task, progress replay.Progress) (done outc
 	}
 	if w.Question.Mode != "" {
 		done.Answer, err = w.answer(s, again)
+		done.Notes = s.Notes()
 		return done, err
 	}
 	if done.Run, err = w.replay(s, progress); err == nil {
@@ -99,7 +102,7 @@ func (o *options) newSimulation(w *work, t task) (*replay.Simulation, error) {
 	}
 	s, err := replay.New(context.Background(), replay.Options{
 		Config: config, Registry: registry, Cluster: w.cluster, Seed: t.Seed, Hot: w.Hot, PriceLabel: w.PriceLabel,
-		Explain: explain, Scheduler: options, NoPreemption: w.Question.Mode != "",
+		Explain: explain, Scheduler: options, Question: w.Question.Mode != "",
 	})
 	if err != nil {
 		return nil, c.failed(err)

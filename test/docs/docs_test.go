@@ -5,11 +5,15 @@
 package docs
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -253,5 +257,35 @@ func TestClaimsAreThoseOfTests(t *testing.T) {
 	}
 	if claims < 30 {
 		t.Errorf("%d tests are named, want at least 30: are they still found?", claims)
+	}
+}
+
+// The page of the simulator has the table in its code of who else acts.
+func TestThePageOfTheSimulatorSaysWhoElseActs(t *testing.T) {
+	code, err := parser.ParseFile(token.NewFileSet(), root+"/plugins/simulation/actors.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, rows := cluster.Read(t, root+"/docs/simulate.md"), 0
+	ast.Inspect(code, func(n ast.Node) bool {
+		actor, ok := n.(*ast.CompositeLit)
+		if !ok || actor.Type != nil {
+			return true
+		}
+		row := "|"
+		for _, cell := range actor.Elts {
+			text, err := strconv.Unquote(cell.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			row += strings.TrimRight(" "+text, " ") + " |"
+		}
+		if rows++; !strings.Contains(page, "\n"+row+"\n") {
+			t.Errorf("docs/simulate.md lacks the row %s", row)
+		}
+		return false
+	})
+	if rows < 10 {
+		t.Errorf("actors.go has %d rows, want at least 10: are they still found?", rows)
 	}
 }

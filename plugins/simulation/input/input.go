@@ -80,6 +80,8 @@ type Workload struct {
 	// Owner is KIND/NAME of the pods' controller, or empty.
 	Owner string
 	Count int
+	// Claims are the templates of a StatefulSet's claims. With any, the name of the only pod ends with -0, too.
+	Claims []v1.PersistentVolumeClaim
 	// GangSize is how many pods of the gang in the label pod-group.scheduling.sigs.k8s.io must run together; 0: no gang.
 	GangSize int
 	// Duration is how long each pod runs; 0: for ever.

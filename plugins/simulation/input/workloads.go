@@ -4,12 +4,16 @@ package input
 
 import (
 	"bufio"
+	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	corev1 "k8s.io/component-helpers/scheduling/corev1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // ReadWorkloads reads manifests of pods and of their controllers. Pods without a namespace get the one given. Objects
@@ -64,7 +68,37 @@ func (d *decoded) workload() *Workload {
 	if count != nil {
 		workload.Count = int(*count)
 	}
+	if set, ok := d.object.(*appsv1.StatefulSet); ok {
+		workload.Claims = set.Spec.VolumeClaimTemplates
+	}
 	return workload
+}
+
+// NameOf returns the name of a workload's pod.
+func (w *Workload) NameOf(i int) string {
+	if w.Count > 1 || len(w.Claims) > 0 {
+		return fmt.Sprintf("%s-%d", w.Pod.Name, i)
+	}
+	return w.Pod.Name
+}
+
+// DaemonPod returns the pod of a DaemonSet on a node, or nil if the node is not for it.
+func DaemonPod(set *appsv1.DaemonSet, node *v1.Node) *v1.Pod {
+	meta := *set.Spec.Template.ObjectMeta.DeepCopy()
+	meta.Namespace, meta.Name = set.Namespace, set.Name+"-"+node.Name
+	pod := podOf(meta, *set.Spec.Template.Spec.DeepCopy())
+	if fits, err := nodeaffinity.GetRequiredNodeAffinity(pod).Match(node); err != nil || !fits {
+		return nil
+	}
+	_, untolerated := corev1.FindMatchingUntoleratedTaint(node.Spec.Taints, pod.Spec.Tolerations, func(taint *v1.Taint) bool {
+		return taint.Effect != v1.TaintEffectPreferNoSchedule && taint.Key != v1.TaintNodeUnschedulable
+	})
+	if untolerated {
+		return nil
+	}
+	pod.UID, pod.Spec.NodeName = types.UID(set.Namespace+"/"+meta.Name), node.Name
+	pod.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(set, appsv1.SchemeGroupVersion.WithKind("DaemonSet"))}
+	return pod
 }
 
 // templateOf returns the template of a controller, and how many of its pods run at the same time.

@@ -11,10 +11,19 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
 )
 
 // retryEviction is the period in which `kubectl drain` retries an eviction that a disruption budget refuses.
 const retryEviction = 5 * time.Second
+
+// retryPeriod returns the period. In questions no time passes that matters: pods of the snapshot stay in their backoff.
+func (s *Simulation) retryPeriod() time.Duration {
+	if s.options.Question {
+		return time.Millisecond
+	}
+	return retryEviction
+}
 
 // budget is the key of a PodDisruptionBudget, with its selector.
 type budget struct {
@@ -31,6 +40,12 @@ func (s *Simulation) loadBudgets() error {
 			return fmt.Errorf("the selector of PodDisruptionBudget %s: %v", key, err)
 		}
 		s.budgets = append(s.budgets, &budget{key, selector})
+		// Its controller writes 0 when several pods must become healthy before one may be disrupted.
+		if lacking := object.Status.CurrentHealthy - object.Status.DesiredHealthy; lacking < 0 {
+			object = object.DeepCopy()
+			object.Status.DisruptionsAllowed = lacking
+			s.store.put(object)
+		}
 	}
 	return nil
 }
@@ -53,31 +68,34 @@ func (s *Simulation) allow(of *v1.Pod, by int32) {
 	for _, b := range s.budgetsOf(of) {
 		b = b.DeepCopy()
 		b.Status.DisruptionsAllowed += by
+		b.Status.CurrentHealthy += by
 		s.store.put(b)
 	}
 }
 
-// refusing returns the name of a budget that does not allow the eviction of a pod, or "".
-func (s *Simulation) refusing(of *v1.Pod) string {
+// refused returns why the eviction API of Kubernetes 1.23 does not evict a pod, or nil if it does. It asks no budgets for
+// a pod that does not run.
+func (s *Simulation) refused(p *pod, of *v1.Pod) *result.Blocked {
+	var names []string
+	var last *policyv1.PodDisruptionBudget
 	for _, b := range s.budgetsOf(of) {
-		if b.Status.DisruptionsAllowed <= 0 {
-			return b.Namespace + "/" + b.Name
+		// Unlike the controller, it takes an empty selector for one that selects no pods.
+		if selector := b.Spec.Selector; len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
+			names, last = append(names, b.Namespace+"/"+b.Name), b
 		}
 	}
-	return ""
-}
-
-// evict terminates a pod if its budgets allow that, and returns the name of the one that does not.
-func (s *Simulation) evict(p *pod) string {
-	object := s.current(p.key)
-	if object == nil || p.deleted || p.ended {
-		return ""
+	blocked := &result.Blocked{Pod: p.key, Budget: strings.Join(names, ", ")}
+	switch {
+	case len(names) == 0 || !p.running:
+		return nil
+	case len(names) > 1:
+		blocked.Several = true
+	case last.Status.DisruptionsAllowed > 0:
+		return nil
+	case p.owes && last.Status.CurrentHealthy >= last.Status.DesiredHealthy && last.Status.DesiredHealthy > 0:
+		return nil // It is not healthy, and the others are enough.
 	}
-	by := s.refusing(object)
-	if by == "" {
-		s.terminate(object)
-	}
-	return by
+	return blocked
 }
 
 // moves reports whether a drain evicts a pod: those of DaemonSets and of the node itself stay.
@@ -85,23 +103,29 @@ func (p *pod) moves() bool {
 	return !p.deleted && !strings.HasPrefix(p.workload.Owner, "DaemonSet/") && !strings.HasPrefix(p.workload.Owner, "Node/")
 }
 
-// drainTimeout is how long a drain retries evictions.
+// drainTimeout is how long a drain retries evictions, from the last one that succeeded.
 const drainTimeout = time.Hour
 
-// drain evicts the pods of a node, and retries those whose budgets do not allow that yet, until a time or until the node
-// is schedulable again.
+// drain evicts the pods of a node, and retries those that the eviction API refuses, until a time or until the node is
+// schedulable again.
 func (s *Simulation) drain(n *node, until time.Duration) {
 	if object := s.nodeObject(n.name); object == nil || !object.Spec.Unschedulable {
 		return
 	}
 	again := false
 	for _, p := range s.podsOn(n) {
-		if p.moves() && s.evict(p) != "" {
+		switch object := s.current(p.key); {
+		case object == nil || !p.moves() || p.ended:
+		case s.refused(p, object) != nil:
 			again = true
+		default:
+			s.terminate(object)
+			until = s.now() + drainTimeout
 		}
 	}
 	if again && s.now() < until {
-		s.after(retryEviction, func() { s.drain(n, until) })
+		s.retries++
+		s.after(s.retryPeriod(), func() { s.retries--; s.drain(n, until) })
 	} else if again {
 		s.notes[fmt.Sprintf("drain of %s did not end within %v, because of PodDisruptionBudgets", n.name, drainTimeout)]++
 	}

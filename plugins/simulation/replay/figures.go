@@ -80,11 +80,14 @@ func (s *Simulation) Outcome() result.Run {
 	for _, of := range s.preemptions {
 		run.Preemptions = append(run.Preemptions, result.Preemption{Seconds: round(of.at.Seconds()), Victim: of.victim, Preemptor: of.by, Node: of.node})
 	}
-	for _, note := range namesOf(s.notes) {
+	for _, note := range s.Notes() {
 		run.Notes = append(run.Notes, fmt.Sprintf("%d %s", s.notes[note], note))
 	}
 	return run
 }
+
+// Notes returns what is not simulated as the input says, without the numbers of pods: a question may try one repeatedly.
+func (s *Simulation) Notes() []string { return namesOf(s.notes) }
 
 // titles are the titles, units and directions of figures that are means over time.
 var titles = map[string]result.Figure{

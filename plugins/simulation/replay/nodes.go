@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
@@ -40,7 +41,21 @@ func (s *Simulation) AddNode(of *v1.Node) {
 		s.nodes[of.Name] = n
 		s.measure.added(n)
 	}
+	known := s.nodeObject(of.Name) != nil
 	s.store.put(of)
+	if s.store.synced && !known {
+		s.addDaemons(of)
+	}
+}
+
+// addDaemons adds the pods of DaemonSets to a new node.
+func (s *Simulation) addDaemons(to *v1.Node) {
+	for _, object := range s.store.of(&appsv1.DaemonSet{}).indexer.List() {
+		if made := input.DaemonPod(object.(*appsv1.DaemonSet), to); made != nil {
+			s.admit(made)
+			s.adopt(made)
+		}
+	}
 }
 
 func zoneOf(of *v1.Node) string {

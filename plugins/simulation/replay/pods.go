@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
@@ -43,13 +44,10 @@ type pod struct {
 	gang        string
 	// generation counts how often the pod was made again.
 	generation int
-	// owes is whether the pod before it was disrupted, so that budgets allow one disruption less until this one runs.
-	owes bool
-	node *node
-	// created, bound and started are times since the start of the simulation; bound and started count if node is set.
-	created, bound, started time.Duration
-	running, ended, deleted bool
-	record                  json.RawMessage
+	// created is a time since the start of the simulation, as bound and started are.
+	created time.Duration
+	podState
+	record json.RawMessage
 
 	// mutex guards what the scheduler's goroutines set.
 	mutex    sync.Mutex
@@ -57,6 +55,19 @@ type pod struct {
 	reason   string
 	// takenAt is when the attempt began that has not ended yet; -1 if there is none.
 	takenAt time.Duration
+}
+
+// podState is the part of a pod that checkpoint keeps.
+type podState struct {
+	node *node
+	// bound and started count if node is set.
+	bound, started          time.Duration
+	running, ended, deleted bool
+	// owes is whether budgets allow one disruption less until this pod runs: the pod before it was disrupted, or it was
+	// not healthy in the snapshot.
+	owes bool
+	// next is the pod with which its owner replaced it, or nil.
+	next *pod
 }
 
 // gangOf returns the namespace and name of a pod's group, or "".
@@ -87,25 +98,28 @@ func (s *Simulation) adopt(of *v1.Pod) {
 		of.Status.StartTime = &began
 	}
 	p := s.add(of, w, 0)
+	p.owes = !healthy(of)
 	if of.Spec.NodeName == "" {
 		return
 	}
-	p.bound, p.started, p.running = p.created, p.created, true
+	p.bound, p.started, p.running = p.created, p.created, of.Status.Phase != v1.PodPending
 	s.place(p, s.nodes[of.Spec.NodeName])
-	if of.DeletionTimestamp != nil {
-		s.finishTermination(p, grace(of), true)
+	if p.deleted = of.DeletionTimestamp != nil; p.deleted && !s.options.Question {
+		s.finishTermination(p, s.grace(of), true)
 	}
+}
+
+// healthy reports whether budgets count a pod of the snapshot as healthy.
+func healthy(of *v1.Pod) bool {
+	_, ready := podutil.GetPodCondition(&of.Status, v1.PodReady)
+	return of.Spec.NodeName != "" && of.Status.Phase != v1.PodPending && (ready == nil || ready.Status == v1.ConditionTrue)
 }
 
 // Create adds the pods of a workload to the cluster.
 func (s *Simulation) Create(w *input.Workload) {
 	s.ensurePodGroup(w)
 	for i := 0; i < w.Count; i++ {
-		name := w.Pod.Name
-		if w.Count > 1 {
-			name = fmt.Sprintf("%s-%d", name, i)
-		}
-		s.create(w, name, 0)
+		s.create(w, w.NameOf(i), 0)
 	}
 }
 
@@ -128,20 +142,26 @@ func (s *Simulation) ensurePodGroup(w *input.Workload) {
 
 // create makes a pod of a workload, with the API server's defaults and priority admission.
 func (s *Simulation) create(w *input.Workload, name string, generation int) *pod {
-	s.pause()
 	made := w.Pod.DeepCopy()
 	made.Name = name
 	for n := 2; s.pods[made.Namespace+"/"+made.Name] != nil; n++ {
 		made.Name = fmt.Sprintf("%s-again-%d", name, n)
 	}
 	made.UID = types.UID(fmt.Sprintf("%s/%s/%d", made.Namespace, made.Name, s.entries+len(s.all)))
-	made.CreationTimestamp = metav1.Now()
-	made.Spec.NodeName, made.DeletionTimestamp, made.Status = "", nil, v1.PodStatus{Phase: v1.PodPending}
 	if owner := strings.SplitN(w.Owner, "/", 2); len(owner) == 2 && metav1.GetControllerOf(made) == nil {
 		made.OwnerReferences = append(made.OwnerReferences,
 			metav1.OwnerReference{Kind: owner[0], Name: owner[1], Controller: pointer.Bool(true)})
 	}
+	return s.pend(made, w, generation)
+}
+
+// pend adds a pod that has no node yet, with its claims.
+func (s *Simulation) pend(made *v1.Pod, w *input.Workload, generation int) *pod {
+	s.pause()
+	made.CreationTimestamp = metav1.Now()
+	made.Spec.NodeName, made.DeletionTimestamp, made.Status = "", nil, v1.PodStatus{Phase: v1.PodPending}
 	s.admit(made)
+	s.claim(made, w.Claims)
 	return s.add(made, w, generation)
 }
 
@@ -181,7 +201,7 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 			of.Spec.SchedulerName, s.profile())]++
 		of.Spec.SchedulerName = s.profile()
 	}
-	if never := v1.PreemptNever; s.options.NoPreemption && of.Spec.NodeName == "" {
+	if never := v1.PreemptNever; s.options.Question && of.Spec.NodeName == "" {
 		of.Spec.PreemptionPolicy = &never
 	}
 	p := &pod{
@@ -294,6 +314,7 @@ func (s *Simulation) begin(p *pod, object *v1.Pod) {
 
 // place counts a pod on a node.
 func (s *Simulation) place(p *pod, on *node) {
+	s.moves++
 	p.node = on
 	s.measure.placed(p)
 }
@@ -303,15 +324,21 @@ func (s *Simulation) end(p *pod) {
 	if p.ended {
 		return
 	}
+	s.moves++
 	p.ended = true
 	delete(s.pods, p.key)
 	s.measure.removed(p)
 	if object := s.current(p.key); object != nil {
 		s.store.remove(object)
+		s.collect(object)
 	}
 }
 
-func grace(of *v1.Pod) time.Duration {
+// grace returns the grace period of a pod. The answers to questions do not depend on it.
+func (s *Simulation) grace(of *v1.Pod) time.Duration {
+	if s.options.Question {
+		return 0
+	}
 	if of.Spec.TerminationGracePeriodSeconds == nil {
 		return defaultGracePeriod
 	}
@@ -329,14 +356,14 @@ func (s *Simulation) delete(of *v1.Pod, again bool) {
 	}
 	if p.node != nil {
 		// As the API server does, it is the end of the grace period.
-		ends := metav1.NewTime(time.Now().Add(grace(of)))
+		ends := metav1.NewTime(time.Now().Add(s.grace(of)))
 		object.DeletionTimestamp = &ends
 		s.store.put(object)
 		if again {
 			s.measure.evicted(p)
 		}
 		s.disrupt(p)
-		s.finishTermination(p, grace(of), again)
+		s.finishTermination(p, s.grace(of), again)
 	} else {
 		s.end(p)
 	}
@@ -349,7 +376,7 @@ func (s *Simulation) delete(of *v1.Pod, again bool) {
 // disrupt makes the budgets of a pod that runs allow one disruption less, until another one runs in its place.
 func (s *Simulation) disrupt(p *pod) {
 	object := s.current(p.key)
-	if !p.running || p.deleted || object == nil {
+	if p.owes || !p.running || p.deleted || object == nil {
 		return
 	}
 	p.owes = true
@@ -387,7 +414,7 @@ func (s *Simulation) replace(p *pod, gone bool) {
 
 func (s *Simulation) again(p *pod) {
 	made := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
-	made.owes, p.owes = p.owes, false
+	made.owes, p.owes, p.next = p.owes, false, made
 }
 
 // taken notes the begin of an attempt.

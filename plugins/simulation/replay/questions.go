@@ -5,10 +5,9 @@ package replay
 import (
 	"fmt"
 	"sort"
-	"strings"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
@@ -20,18 +19,17 @@ func (p *pod) placement() result.Placement {
 	if p.node != nil {
 		of.Node = p.node.name
 	} else {
-		of.Reason = p.reason
+		of.Reason = p.why()
 	}
 	return of
 }
 
-// withdraw removes a pod as if it had never been.
-func (s *Simulation) withdraw(p *pod) {
-	p.deleted = true
-	if n := len(s.all); n > 0 && s.all[n-1] == p {
-		s.all = s.all[:n-1]
+// why returns why a pod has no node.
+func (p *pod) why() string {
+	if p.reason == "" {
+		return "a plugin lets it wait for other pods, such as those of its gang, which this question does not create"
 	}
-	s.end(p)
+	return p.reason
 }
 
 // Fit returns how many pods of each workload fit in addition, each workload alone, at most limit.
@@ -41,36 +39,21 @@ func (s *Simulation) Fit(workloads []input.Workload, limit int) []result.Fit {
 	for i := range workloads {
 		w := workloads[i]
 		fit := result.Fit{Workload: w.Pod.Namespace + "/" + w.Pod.Name, On: map[string]int{}}
-		var made []*pod
-		for len(made) < limit {
-			p := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Pod.Name, len(made)), 0)
-			s.Settle()
-			made = append(made, p)
+		restore := s.checkpoint(waitingPods(s.all))
+		for n := 0; n < limit; n++ {
+			p := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Pod.Name, n), 0)
+			s.settle()
 			if p.node == nil {
-				fit.Reason = p.reason
+				fit.Reason = p.why()
 				break
 			}
 			fit.Count++
 			fit.On[p.node.name]++
 		}
-		for n := len(made) - 1; n >= 0; n-- {
-			s.withdraw(made[n])
-		}
-		s.Settle()
+		restore()
 		fits = append(fits, fit)
 	}
 	return fits
-}
-
-// undo restores what a question changed, in reverse order.
-type undo []func()
-
-func (u *undo) add(do func()) { *u = append(*u, do) }
-
-func (u undo) do() {
-	for i := len(u) - 1; i >= 0; i-- {
-		u[i]()
-	}
 }
 
 // known returns names of nodes without duplicates, or an error if a node does not exist.
@@ -89,67 +72,61 @@ func (s *Simulation) known(names []string) ([]string, error) {
 	return unique, nil
 }
 
-// clear makes nodes unschedulable, and moves their pods elsewhere, one after the other. A pod without an owner would be
-// lost, and one whose budgets allow no disruption is blocked; both stay.
-func (s *Simulation) clear(names []string) (drain result.Drain, back undo) {
+// clear drains nodes as an event of a trace does, and returns the result when nothing is left to do, and a function that
+// puts everything back.
+func (s *Simulation) clear(names []string) (drain result.Drain, restore func()) {
 	drain.Nodes = names
+	var pods, moving []*pod
 	for _, name := range names {
-		name, object := name, s.nodeObject(name)
-		if object.Spec.Unschedulable {
+		pods = append(pods, s.podsOn(s.nodes[name])...)
+	}
+	for _, p := range pods {
+		if p.moves() {
+			moving = append(moving, p)
+		}
+	}
+	drain.Stay = len(pods) - len(moving)
+	made := len(s.all)
+	restore = s.checkpoint(append(pods, waitingPods(s.all)...))
+	for _, name := range names {
+		s.changeNode(name, input.DrainNode)
+	}
+	s.settleDrains(made)
+	for _, p := range moving {
+		if p.workload.Owner == "" {
+			drain.Lost = append(drain.Lost, p.key)
 			continue
 		}
-		s.Cordon(name, true)
-		back.add(func() { s.Cordon(name, false) })
-	}
-	for _, name := range names {
-		for _, p := range s.podsOn(s.nodes[name]) {
-			p, object := p, s.current(p.key)
-			switch {
-			case object == nil || !p.moves():
-				drain.Stay++
-				continue
-			case p.workload.Owner == "":
-				drain.Lost = append(drain.Lost, p.key)
-				continue
+		if object := s.current(p.key); !p.deleted && object != nil {
+			if by := s.refused(p, object); by != nil {
+				drain.Blocked = append(drain.Blocked, *by)
 			}
-			if by := s.refusing(object); by != "" {
-				drain.Blocked = append(drain.Blocked, result.Blocked{Pod: p.key, Budget: by})
-				continue
-			}
-			placement := s.move(p, object, &back).placement()
-			placement.Pod = p.key
-			if placement.Node == "" {
-				drain.Wait = append(drain.Wait, placement)
-			} else {
-				drain.Moved = append(drain.Moved, placement)
-			}
+			continue
+		}
+		last := p
+		for last.next != nil {
+			last = last.next
+		}
+		placement := last.placement()
+		placement.Pod = p.key
+		if placement.Node == "" {
+			drain.Wait = append(drain.Wait, placement)
+		} else {
+			drain.Moved = append(drain.Moved, placement)
 		}
 	}
-	return drain, back
+	return drain, restore
 }
 
-// move removes a pod, and schedules the one with which its owner replaces it.
-func (s *Simulation) move(p *pod, object *v1.Pod, back *undo) *pod {
-	var budgets []*policyv1.PodDisruptionBudget
-	for _, b := range s.budgetsOf(object) {
-		budgets = append(budgets, b.DeepCopy())
-	}
-	on := p.node
-	s.end(p)
-	s.allow(object, -1)
-	moved := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
-	back.add(func() {
-		s.withdraw(moved)
-		for _, b := range budgets {
-			s.store.put(b)
+// settleDrains goes on until drains can only retry evictions without success. Pods from a number on wait for no backoff.
+func (s *Simulation) settleDrains(from int) {
+	for before := -1; before != s.moves || len(s.agenda) > s.retries; {
+		before = s.moves
+		if s.Advance(s.now()+s.retryPeriod(), 0, func(time.Duration, int64) {}) != nil {
+			return
 		}
-		p.ended = false
-		s.pods[p.key] = p
-		s.place(p, on)
-		s.store.put(object)
-	})
-	s.Settle()
-	return moved
+		s.retry(waitingPods(s.all[from:]))
+	}
 }
 
 // Drain returns where the pods of nodes would go. It changes nothing.
@@ -159,9 +136,8 @@ func (s *Simulation) Drain(names []string) (result.Drain, error) {
 		return result.Drain{}, err
 	}
 	s.Settle()
-	drain, back := s.clear(names)
-	back.do()
-	s.Settle()
+	drain, restore := s.clear(names)
+	restore()
 	return drain, nil
 }
 
@@ -173,27 +149,40 @@ func (s *Simulation) Shrink() (shrink result.Shrink) {
 	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
 	waiting := pending()
 	for _, name := range names {
-		drain, back := s.clear([]string{name})
+		drain, restore := s.clear([]string{name})
 		if drain.Free() && pending() <= waiting {
 			shrink.Remove = append(shrink.Remove, drain)
 			s.removeNode(name)
 			continue
 		}
-		back.do()
+		restore()
 		shrink.Keep = append(shrink.Keep, drain)
 	}
 	s.Settle()
 	return shrink
 }
 
-// retry schedules all pods that wait, without waiting for their backoff.
-func (s *Simulation) retry() {
+// retry schedules pods that wait, without waiting for their backoff.
+func (s *Simulation) retry(pods []*pod) {
 	waiting := map[string]*v1.Pod{}
-	for _, of := range s.SchedulingQueue.PendingPods() {
-		waiting[of.Namespace+"/"+of.Name] = of
+	for _, p := range pods {
+		if object := s.current(p.key); object != nil {
+			waiting[p.key] = object
+		}
 	}
 	s.SchedulingQueue.Activate(waiting)
-	s.Settle()
+	s.settle()
+}
+
+// waitingPods returns those of some pods that have no node.
+func waitingPods(of []*pod) []*pod {
+	var waiting []*pod
+	for _, p := range of {
+		if p.node == nil && !p.ended {
+			waiting = append(waiting, p)
+		}
+	}
+	return waiting
 }
 
 // waiting returns the pods without a node, sorted by name.
@@ -213,7 +202,7 @@ func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit i
 	for i := range workloads {
 		s.Create(&workloads[i])
 	}
-	s.Settle()
+	s.settle()
 	grow.Before = len(s.waiting())
 	var fruitless []string
 	for grow.Nodes < limit {
@@ -230,7 +219,7 @@ func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit i
 		}
 		added.Labels[v1.LabelHostname] = name
 		s.AddNode(added)
-		s.retry()
+		s.retry(waitingPods(s.all))
 		grow.Nodes++
 		fruitless = append(fruitless, name)
 		if len(s.waiting()) < left {
@@ -280,7 +269,7 @@ func (s *Simulation) Lose(names []string) (result.Lose, error) {
 		}
 		s.removeNode(name)
 	}
-	s.Settle()
+	s.settle()
 	for _, p := range s.all[before:] {
 		if p.node != nil {
 			lose.Placed++

@@ -54,8 +54,8 @@ type Options struct {
 	Seed int64
 	// Scheduler are further options of the scheduler.
 	Scheduler []scheduler.Option
-	// NoPreemption makes pods preempt nothing.
-	NoPreemption bool
+	// Question is whether only the end matters, not the time: pods preempt nothing, and have no grace period.
+	Question bool
 	// Explain has the namespaces and names of the pods whose records Outcome has. The patched scheduler keeps records.
 	Explain map[string]bool
 	// PriceLabel is the node label with the node's price for an hour; empty for none.
@@ -103,6 +103,10 @@ type Simulation struct {
 	cycles  int64
 	agenda  agenda
 	entries int
+	// claims is the number of claims that controllers made.
+	claims int
+	// retries is the number of evictions to retry in the agenda, and moves counts the pods that were placed or ended.
+	retries, moves int
 	// adopted is the number of the snapshot's pods with a node, in nanoseconds.
 	adopted time.Duration
 	measure *measurements

@@ -46,7 +46,7 @@ var scenarios = map[string]func(*world){
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
 	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
-	"overcommit": overcommit,
+	"overcommit": overcommit, "drains agree": drainsAgree,
 }
 
 // task is a scenario with a seed.
@@ -99,6 +99,7 @@ type world struct {
 	config   string
 	registry frameworkruntime.Registry
 	seed     int64
+	question bool
 	printed  strings.Builder
 }
 
@@ -116,7 +117,7 @@ func (w *world) start(nodes int) {
 	utilruntime.Must(err)
 	config := object.(*schedulerconfig.KubeSchedulerConfiguration)
 	config.TypeMeta.APIVersion = version.GroupVersion().String()
-	w.Simulation, err = New(context.Background(), Options{Config: config, Registry: w.registry, Cluster: w.cluster, Seed: w.seed, Hot: 0.8})
+	w.Simulation, err = New(context.Background(), Options{Config: config, Registry: w.registry, Cluster: w.cluster, Seed: w.seed, Hot: 0.8, Question: w.question})
 	utilruntime.Must(err)
 	w.Expect(nil, 0)
 }
@@ -279,10 +280,12 @@ func removedNode(w *world) {
 // blockedDrain gives up a drain that a budget never allows.
 func blockedDrain(w *world) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	budget.Spec.Selector = &metav1.LabelSelector{}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	w.cluster.Objects = append(w.cluster.Objects, budget)
 	w.start(1)
-	w.At(0, func() { w.Create(web("web", "1", 1)) })
+	of := web("web", "1", 1)
+	of.Pod.Labels = map[string]string{"app": "web"}
+	w.At(0, func() { w.Create(of) })
 	w.At(time.Minute, func() { w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
 	utilruntime.Must(w.Advance(24*time.Hour, time.Minute, func(time.Duration, int64) {}))
 	w.printf("%v %v\n", w.now().Truncate(time.Minute), w.Outcome().Notes)

@@ -29,6 +29,8 @@ type store struct {
 	byType  map[reflect.Type]*table
 	version int64
 	synced  bool
+	// journal is nil without a checkpoint.
+	journal *journal
 
 	// mutex guards what clients change, too.
 	mutex      sync.Mutex
@@ -133,6 +135,7 @@ func (s *store) put(object runtime.Object) {
 	object.(metav1.Object).SetResourceVersion(strconv.FormatInt(atomic.AddInt64(&s.version, 1), 10))
 	old, replaced, err := t.indexer.Get(object)
 	utilruntime.Must(err)
+	s.journal.note(t, object, old)
 	// Update indexes the object at once; its listers are read by event handlers.
 	utilruntime.Must(t.indexer.Update(object))
 	event := watch.Event{Type: watch.Added, Object: object}
@@ -157,6 +160,7 @@ func (s *store) remove(object runtime.Object) {
 	if !found {
 		return
 	}
+	s.journal.note(t, object, known)
 	utilruntime.Must(t.indexer.Delete(known))
 	for _, handler := range t.handlers {
 		handler.OnDelete(known)

@@ -23,6 +23,8 @@ type Fit struct {
 type Blocked struct {
 	Pod    string `json:"pod"`
 	Budget string `json:"budget"`
+	// Several is whether these are several budgets: then Kubernetes 1.23 evicts the pod never.
+	Several bool `json:"several,omitempty"`
 }
 
 // Drain is where the pods of nodes would go.
