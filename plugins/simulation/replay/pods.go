@@ -97,6 +97,9 @@ func (s *Simulation) adopt(of *v1.Pod) {
 		began.Time = began.Add(s.adopted)
 		of.Status.StartTime = &began
 	}
+	if of.Spec.NodeName == "" {
+		s.claim(of, nil)
+	}
 	p := s.add(of, w, 0)
 	p.owes = !healthy(of)
 	if of.Spec.NodeName == "" {
