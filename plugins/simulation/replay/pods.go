@@ -204,7 +204,7 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 			of.Spec.SchedulerName, s.profile())]++
 		of.Spec.SchedulerName = s.profile()
 	}
-	if never := v1.PreemptNever; s.options.Question && of.Spec.NodeName == "" {
+	if never := v1.PreemptNever; s.options.NoPreemption && of.Spec.NodeName == "" {
 		of.Spec.PreemptionPolicy = &never
 	}
 	p := &pod{
