@@ -27,6 +27,7 @@ require (
 	k8s.io/client-go v0.23.17
 	k8s.io/component-base v0.23.17
 	k8s.io/component-helpers v0.23.17
+	k8s.io/csi-translation-lib v0.23.17
 	k8s.io/klog/v2 v2.30.0
 	k8s.io/kube-openapi v0.0.0-20211115234752-e816edb12b65
 	k8s.io/kube-scheduler v0.0.0

@@ -70,6 +70,8 @@ func TestOthersAct(t *testing.T) {
 	}
 	two := nodes(3) + placed("web-0", "ReplicaSet", "node-0", "") + placed("web-1", "ReplicaSet", "node-0", "") + placed("web-2", "ReplicaSet", "node-1", "")
 	unready := strings.Replace(two, "status: {phase: Running}", "status: {phase: Running, conditions: [{type: Ready, status: 'False'}]}", 1)
+	migrated := strings.NewReplacer("provisioner: disks", "provisioner: kubernetes.io/aws-ebs", "name: disks", "name: ebs.csi.aws.com",
+		"CSINode\nmetadata: {", "CSINode\nmetadata: {annotations: {storage.alpha.kubernetes.io/migrated-plugins: kubernetes.io/aws-ebs}, ").Replace(zones(waiting))
 	for name, test := range map[string]struct{ snapshot, question, want string }{
 		"a budget comes back when the successor runs": {six, "shrink", "5 of 6 nodes can go"},
 		"pods of a budget go one after the other":     {two + allowing("web", byApp, one), "drain node-0", "can finish: 2 pods move, 0 stay"},
@@ -86,13 +88,15 @@ func TestOthersAct(t *testing.T) {
 		"claims that are bound at once":         {zones(inZoneA), "fit --pod db.yaml", "default/db: 2 more fit, on 1 nodes"},
 		"and nobody knows where": {zones(""), "fit --pod db.yaml",
 			`Note: claims get a volume of the class "disk" before their pod has a node: here it is reachable wherever the class allows`},
-		"ephemeral volumes":             {zones(waiting) + placed("web-0", "ReplicaSet", "node-0", disk) + bound, "fit --pod more.yaml", "default/more: 3 more fit, on 2 nodes"},
-		"check of an ephemeral one":     {zones(waiting) + placed("web-0", "ReplicaSet", "node-0", disk) + bound, "check", "100.0 % of 1 pods agree"},
-		"it is made again elsewhere":    {zones(waiting) + placed("web-0", "ReplicaSet", "node-0", disk) + bound, "drain --each node-0 node-0", "node-0: 1 pods move\nnode-0: 1 pods move\n"},
-		"also for the same name":        {zones(waiting) + placed("web-0", "StatefulSet", "node-0", disk) + bound, "drain node-0", "default/web-0 → node-1"},
-		"it is gone with its node":      {zones(waiting) + placed("web-0", "StatefulSet", "node-0", disk) + bound, "lose node-0", "1 pods have another node, 0 pods wait"},
-		"DaemonSets take of new ones":   {nodes(1) + agent + elsewhere, "grow --node node.yaml --pod three.yaml", "3 pods wait. 2 new nodes give a place to 3 of them."},
-		"each answer says what is left": {six, "shrink", "Not modelled: eviction API: its rate limits; disruption controller: changes of"},
+		"claims of a migrated driver":     {migrated, "fit --pod db.yaml", "default/db: 4 more fit, on 2 nodes"},
+		"a claim that the snapshot lacks": {zones(waiting) + strings.Replace(placed("web-0", "ReplicaSet", "''", disk), "Running", "Pending", 1), "grow --node node.yaml", "0 pods wait"},
+		"ephemeral volumes":               {zones(waiting) + placed("web-0", "ReplicaSet", "node-0", disk) + bound, "fit --pod more.yaml", "default/more: 3 more fit, on 2 nodes"},
+		"check of an ephemeral one":       {zones(waiting) + placed("web-0", "ReplicaSet", "node-0", disk) + bound, "check", "100.0 % of 1 pods agree"},
+		"it is made again elsewhere":      {zones(waiting) + placed("web-0", "ReplicaSet", "node-0", disk) + bound, "drain --each node-0 node-0", "node-0: 1 pods move\nnode-0: 1 pods move\n"},
+		"also for the same name":          {zones(waiting) + placed("web-0", "StatefulSet", "node-0", disk) + bound, "drain node-0", "default/web-0 → node-1"},
+		"it is gone with its node":        {zones(waiting) + placed("web-0", "StatefulSet", "node-0", disk) + bound, "lose node-0", "1 pods have another node, 0 pods wait"},
+		"DaemonSets take of new ones":     {nodes(1) + agent + elsewhere, "grow --node node.yaml --pod three.yaml", "3 pods wait. 2 new nodes give a place to 3 of them."},
+		"each answer says what is left":   {six, "shrink", "Not modelled: eviction API: its rate limits; disruption controller: changes of"},
 	} {
 		test := test
 		t.Run(name, func(t *testing.T) {

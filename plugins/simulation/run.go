@@ -102,7 +102,7 @@ func (o *options) newSimulation(w *work, t task) (*replay.Simulation, error) {
 	}
 	s, err := replay.New(context.Background(), replay.Options{
 		Config: config, Registry: registry, Cluster: w.cluster, Seed: t.Seed, Hot: w.Hot, PriceLabel: w.PriceLabel,
-		Explain: explain, Scheduler: options, Question: w.Question.Mode != "",
+		Explain: explain, Scheduler: options, NoPreemption: w.Question.Mode != "", Question: w.Question.Mode != "",
 	})
 	if err != nil {
 		return nil, c.failed(err)

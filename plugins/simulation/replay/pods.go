@@ -97,6 +97,9 @@ func (s *Simulation) adopt(of *v1.Pod) {
 		began.Time = began.Add(s.adopted)
 		of.Status.StartTime = &began
 	}
+	if of.Spec.NodeName == "" {
+		s.claim(of, nil)
+	}
 	p := s.add(of, w, 0)
 	p.owes = !healthy(of)
 	if of.Spec.NodeName == "" {
@@ -201,7 +204,7 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 			of.Spec.SchedulerName, s.profile())]++
 		of.Spec.SchedulerName = s.profile()
 	}
-	if never := v1.PreemptNever; s.options.Question && of.Spec.NodeName == "" {
+	if never := v1.PreemptNever; s.options.NoPreemption && of.Spec.NodeName == "" {
 		of.Spec.PreemptionPolicy = &never
 	}
 	p := &pod{

@@ -54,7 +54,9 @@ type Options struct {
 	Seed int64
 	// Scheduler are further options of the scheduler.
 	Scheduler []scheduler.Option
-	// Question is whether only the end matters, not the time: pods preempt nothing, and have no grace period.
+	// NoPreemption makes pods preempt nothing.
+	NoPreemption bool
+	// Question is whether only the end matters, not the time: pods have no grace period.
 	Question bool
 	// Explain has the namespaces and names of the pods whose records Outcome has. The patched scheduler keeps records.
 	Explain map[string]bool

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/component-helpers/storage/ephemeral"
+	csitranslation "k8s.io/csi-translation-lib"
 	storageutil "k8s.io/kubernetes/pkg/apis/storage/util"
 	pvutil "k8s.io/kubernetes/pkg/controller/volume/persistentvolume/util"
 )
@@ -113,6 +114,10 @@ func (s *Simulation) bindVolume(changed runtime.Object) {
 			s.notes[fmt.Sprintf("claims get a volume of the class %q before their pod has a node: here it is reachable wherever the class allows",
 				class.Name)]++
 		}
+		driver := class.Provisioner
+		if migrated, err := csitranslation.New().GetCSINameFromInTreeName(driver); err == nil {
+			driver = migrated
+		}
 		volume := &v1.PersistentVolume{}
 		volume.Name = fmt.Sprintf("provisioned-%s-%s", object.Namespace, object.Name)
 		volume.Spec = v1.PersistentVolumeSpec{
@@ -120,13 +125,13 @@ func (s *Simulation) bindVolume(changed runtime.Object) {
 			VolumeMode: object.Spec.VolumeMode,
 			ClaimRef:   &v1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: object.Namespace, Name: object.Name, UID: object.UID},
 			PersistentVolumeSource: v1.PersistentVolumeSource{
-				CSI: &v1.CSIPersistentVolumeSource{Driver: class.Provisioner, VolumeHandle: volume.Name},
+				CSI: &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: volume.Name},
 			},
 		}
 		if class.ReclaimPolicy != nil {
 			volume.Spec.PersistentVolumeReclaimPolicy = *class.ReclaimPolicy
 		}
-		if terms := s.reach(class, node); len(terms) > 0 {
+		if terms := s.reach(class, driver, node); len(terms) > 0 {
 			volume.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: terms}}
 		}
 		s.bindClaim(object.DeepCopy(), volume)
@@ -135,7 +140,7 @@ func (s *Simulation) bindVolume(changed runtime.Object) {
 
 // reach returns from where a new volume is reachable: from its node's place by the keys of the driver, or by default its
 // zone; without a node wherever the class allows.
-func (s *Simulation) reach(class *storagev1.StorageClass, on *node) (terms []v1.NodeSelectorTerm) {
+func (s *Simulation) reach(class *storagev1.StorageClass, driver string, on *node) (terms []v1.NodeSelectorTerm) {
 	in := func(key string, values ...string) v1.NodeSelectorRequirement {
 		return v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}
 	}
@@ -151,9 +156,9 @@ func (s *Simulation) reach(class *storagev1.StorageClass, on *node) (terms []v1.
 	}
 	var here []v1.NodeSelectorRequirement
 	if known, ok := s.store.of(&storagev1.CSINode{}).get(on.name).(*storagev1.CSINode); ok {
-		for _, driver := range known.Spec.Drivers {
-			for _, key := range driver.TopologyKeys {
-				if driver.Name == class.Provisioner {
+		for _, installed := range known.Spec.Drivers {
+			for _, key := range installed.TopologyKeys {
+				if installed.Name == driver {
 					here = append(here, in(key, s.nodeObject(on.name).Labels[key]))
 				}
 			}
