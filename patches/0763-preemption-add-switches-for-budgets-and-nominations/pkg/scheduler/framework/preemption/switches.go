@@ -101,26 +101,18 @@ func (ev *Evaluator) selectVictims(ctx context.Context, state *framework.CycleSt
 	if !status.IsSuccess() {
 		return victims, violations, status
 	}
-	if reason := ev.forbids(pod, victims, budgets); reason != "" {
-		return nil, 0, framework.NewStatus(framework.Unschedulable, reason)
-	}
-	if ev.respectsBudgets(pod) {
-		violations = 0 // The plugins count pods that could violate a budget together with others which stay.
-	}
-	return victims, violations, status
-}
-
-// forbids returns why a pod must not preempt these victims, or "".
-func (ev *Evaluator) forbids(pod *v1.Pod, victims []*v1.Pod, budgets []*policy.PodDisruptionBudget) string {
 	for _, victim := range victims {
 		if ev.stuck(victim) { // CapacityScheduling evicts across priorities.
-			return needsStuck
+			return nil, 0, framework.NewStatus(framework.Unschedulable, needsStuck)
 		}
 	}
-	if ev.respectsBudgets(pod) && !within(budgets, victims) {
-		return overBudget
+	switch {
+	case !ev.respectsBudgets(pod):
+		return victims, violations, nil
+	case within(budgets, victims):
+		return victims, 0, nil // The plugins count pods that could violate a budget together with others which stay.
 	}
-	return ""
+	return nil, 0, framework.NewStatus(framework.Unschedulable, overBudget)
 }
 
 // within reports whether the eviction API would evict all victims.
@@ -140,20 +132,6 @@ func within(budgets []*policy.PodDisruptionBudget, victims []*v1.Pod) bool {
 		}
 	}
 	return true
-}
-
-// allowed drops candidates whose victims extenders have changed into ones that the switches forbid.
-func (ev *Evaluator) allowed(pod *v1.Pod, candidates []Candidate) (allowed []Candidate) {
-	if len(ev.Handler.Extenders()) == 0 || framework.SwitchesOf(ev.Handler) == (framework.Switches{}) {
-		return candidates
-	}
-	budgets, err := ev.budgets()
-	for _, candidate := range candidates {
-		if err == nil && ev.forbids(pod, candidate.Victims().Pods, budgets) == "" {
-			allowed = append(allowed, candidate)
-		}
-	}
-	return allowed
 }
 
 // evict deletes a victim.

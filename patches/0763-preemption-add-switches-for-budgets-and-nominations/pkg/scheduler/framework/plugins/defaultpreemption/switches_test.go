@@ -14,7 +14,6 @@ import (
 	"k8s.io/client-go/informers"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
-	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
@@ -30,26 +29,20 @@ import (
 // switched is DefaultPreemption in a cluster of nodes with 4 CPUs, which the pods name.
 type switched struct {
 	*DefaultPreemption
-	client  *clientsetfake.Clientset
 	waiting *v1.Pod
 }
 
-func newSwitched(t *testing.T, switches framework.Switches, waiting *v1.Pod, pods []*v1.Pod, budgets []*policy.PodDisruptionBudget, extenders ...framework.Extender) *switched {
+func newSwitched(t *testing.T, switches framework.Switches, waiting *v1.Pod, pods []*v1.Pod, budgets []*policy.PodDisruptionBudget) *switched {
 	metrics.Register()
-	s := &switched{client: clientsetfake.NewSimpleClientset(waiting), waiting: waiting}
-	factory := informers.NewSharedInformerFactory(s.client, 0)
-	add := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	add(factory.Core().V1().Pods().Informer().GetStore().Add(waiting))
+	client := clientsetfake.NewSimpleClientset()
+	factory := informers.NewSharedInformerFactory(client, 0)
+	_ = factory.Core().V1().Pods().Informer().GetStore().Add(waiting)
 	for _, budget := range budgets {
-		add(factory.Policy().V1().PodDisruptionBudgets().Informer().GetStore().Add(budget))
+		_ = factory.Policy().V1().PodDisruptionBudgets().Informer().GetStore().Add(budget)
 	}
 	nodes, named := []*v1.Node(nil), map[string]bool{}
 	for _, pod := range pods {
-		add(s.client.Tracker().Add(pod))
+		_ = client.Tracker().Add(pod)
 		if !named[pod.Spec.NodeName] {
 			named[pod.Spec.NodeName] = true
 			nodes = append(nodes, st.MakeNode().Name(pod.Spec.NodeName).Capacity(map[v1.ResourceName]string{"cpu": "4", "pods": "9"}).Obj())
@@ -59,16 +52,15 @@ func newSwitched(t *testing.T, switches framework.Switches, waiting *v1.Pod, pod
 		st.RegisterQueueSortPlugin(queuesort.Name, queuesort.New),
 		st.RegisterBindPlugin(defaultbinder.Name, defaultbinder.New),
 		st.RegisterPluginAsExtensions(noderesources.FitName, nodeResourcesFitFunc, "PreFilter", "Filter"),
-	}, "", frameworkruntime.WithClientSet(s.client), frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithInformerFactory(factory),
+	}, "", frameworkruntime.WithClientSet(client), frameworkruntime.WithEventRecorder(&events.FakeRecorder{}), frameworkruntime.WithInformerFactory(factory),
 		frameworkruntime.WithPodNominator(internalqueue.NewPodNominator(nil)), frameworkruntime.WithSnapshotSharedLister(internalcache.NewSnapshot(pods, nodes)),
-		frameworkruntime.WithExtenders(extenders), frameworkruntime.WithSwitches(switches))
+		frameworkruntime.WithSwitches(switches))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.DefaultPreemption = &DefaultPreemption{
+	return &switched{&DefaultPreemption{
 		fh: fwk, args: *getDefaultDefaultPreemptionArgs(), podLister: factory.Core().V1().Pods().Lister(), pdbLister: getPDBLister(factory, true),
-	}
-	return s
+	}, waiting}
 }
 
 func (s *switched) cycle() *framework.CycleState {
@@ -136,31 +128,6 @@ func TestPreemptionRespectsBudgets(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// addsVictim is an extender that evicts another pod as well.
-type addsVictim struct {
-	framework.Extender
-	pod *v1.Pod
-}
-
-func (*addsVictim) SupportsPreemption() bool      { return true }
-func (*addsVictim) IsInterested(pod *v1.Pod) bool { return true }
-func (e *addsVictim) ProcessPreemption(_ *v1.Pod, victims map[string]*extenderv1.Victims, _ framework.NodeInfoLister) (map[string]*extenderv1.Victims, error) {
-	for _, of := range victims {
-		of.Pods = append(of.Pods, e.pod)
-	}
-	return victims, nil
-}
-
-func TestExtenderAddsAVictimThatABudgetProtects(t *testing.T) {
-	protected := sized("a1", "n1", "1", 0).Obj()
-	pods := []*v1.Pod{protected, sized("b1", "n1", "3", 0).Obj()}
-	s := newSwitched(t, framework.Switches{RespectBudgets: true}, sized("waiting", "", "3", 9).Obj(), pods,
-		[]*policy.PodDisruptionBudget{budgetOf("a", 0)}, &addsVictim{pod: protected})
-	if result, status := s.PostFilter(context.Background(), s.cycle(), s.waiting, nil); status.Code() != framework.Unschedulable {
-		t.Errorf("got %v, %v", result, status)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -37,31 +38,28 @@ func TestRequireCSIDriver(t *testing.T) {
 	csiNode := func(name string, drivers ...string) *storagev1.CSINode {
 		node := &storagev1.CSINode{ObjectMeta: named(name)}
 		for _, driver := range drivers {
-			node.Spec.Drivers = append(node.Spec.Drivers, storagev1.CSINodeDriver{Name: driver, NodeID: name})
+			node.Spec.Drivers = append(node.Spec.Drivers, storagev1.CSINodeDriver{Name: driver})
 		}
 		return node
 	}
-	factory := informers.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)
-	volume := &v1.PersistentVolume{ObjectMeta: named("volume")}
+	volume, local := &v1.PersistentVolume{ObjectMeta: named("volume")}, &v1.PersistentVolume{ObjectMeta: named("local")}
 	volume.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: "disk.example.com", VolumeHandle: "42"}
-	local := &v1.PersistentVolume{ObjectMeta: named("local")}
-	local.Spec.HostPath = &v1.HostPathVolumeSource{Path: "/data"}
+	factory := informers.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)
 	core, storage := factory.Core().V1(), factory.Storage().V1()
-	for object, err := range map[string]error{
-		"volume":      core.PersistentVolumes().Informer().GetStore().Add(volume),
-		"local":       core.PersistentVolumes().Informer().GetStore().Add(local),
-		"bound":       core.PersistentVolumeClaims().Informer().GetStore().Add(claim("bound", "", "volume")),
-		"local claim": core.PersistentVolumeClaims().Informer().GetStore().Add(claim("local", "", "local")),
-		"waits":       core.PersistentVolumeClaims().Informer().GetStore().Add(claim("waits", "disk", "")),
-		"path":        core.PersistentVolumeClaims().Informer().GetStore().Add(claim("path", "path", "")),
-		"disk":        storage.StorageClasses().Informer().GetStore().Add(&storagev1.StorageClass{ObjectMeta: named("disk"), Provisioner: "disk.example.com"}),
-		"class path":  storage.StorageClasses().Informer().GetStore().Add(&storagev1.StorageClass{ObjectMeta: named("path"), Provisioner: "example.com/local-path"}),
-		"driver":      storage.CSIDrivers().Informer().GetStore().Add(&storagev1.CSIDriver{ObjectMeta: named("disk.example.com")}),
-		"ready":       storage.CSINodes().Informer().GetStore().Add(csiNode("ready", "other.example.com", "disk.example.com")),
-		"other":       storage.CSINodes().Informer().GetStore().Add(csiNode("other", "other.example.com")),
+	for informer, objects := range map[cache.SharedInformer][]interface{}{
+		core.PersistentVolumes().Informer(): {volume, local},
+		core.PersistentVolumeClaims().Informer(): {
+			claim("bound", "", "volume"), claim("local", "", "local"), claim("waits", "disk", ""), claim("path", "path", ""),
+		},
+		storage.StorageClasses().Informer(): {
+			&storagev1.StorageClass{ObjectMeta: named("disk"), Provisioner: "disk.example.com"},
+			&storagev1.StorageClass{ObjectMeta: named("path"), Provisioner: "example.com/local-path"},
+		},
+		storage.CSIDrivers().Informer(): {&storagev1.CSIDriver{ObjectMeta: named("disk.example.com")}},
+		storage.CSINodes().Informer():   {csiNode("ready", "other.example.com", "disk.example.com"), csiNode("other", "other.example.com")},
 	} {
-		if err != nil {
-			t.Fatal(object, err)
+		for _, object := range objects {
+			_ = informer.GetStore().Add(object)
 		}
 	}
 	pvc := func(name string) v1.VolumeSource {
