@@ -29,7 +29,7 @@ func TestPreemptionWithinBudgets(t *testing.T) {
 	s.Create(t, "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: above}, value: 1000}")
 	t.Cleanup(func() { s.Kubectl(t, context.Background(), "delete", "priorityclass", "above") })
 	s.create(t, "{apiVersion: v1, kind: Namespace, metadata: {name: guarded}}\n---\n"+
-		"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: all, namespace: guarded}, spec: {minAvailable: 1, selector: {}}}\n")
+		"{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: all, namespace: guarded}, spec: {minAvailable: 1, selector: {matchLabels: {app: guarded}}}}\n")
 	budgets := s.Client().PolicyV1().PodDisruptionBudgets("guarded")
 	budget, err := budgets.Get(t.Context(), "all", metav1.GetOptions{})
 	if err != nil {
@@ -45,7 +45,9 @@ func TestPreemptionWithinBudgets(t *testing.T) {
 	config := root + "/manifests/config/weights.yaml"
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config, localcluster.SchedulerOptions{Flags: []string{"--preemption-respects-budgets"}})
 	for _, name := range []string{"one", "two"} {
-		s.AwaitBound(t, s.CreatePod(t, newPod("guarded", name, "3")))
+		pod := newPod("guarded", name, "3")
+		pod.Labels = map[string]string{"app": "guarded"}
+		s.AwaitBound(t, s.CreatePod(t, pod))
 	}
 	s.Await(t, "both pods to be ready", func() error {
 		for name, pod := range s.pods(t, "guarded") {
