@@ -114,6 +114,9 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 	case "get":
 		return answer(http.StatusOK, encode(t, known)), nil
 	case "create":
+		if pod, ok := known.(*v1.Pod); ok && r.Subresource == "eviction" {
+			return a.evict(r, pod)
+		}
 		return a.bind(r, known, body)
 	case "delete":
 		pod, ok := known.(*v1.Pod)
@@ -162,6 +165,15 @@ func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response
 			fmt.Errorf("pod %s is being deleted or is already assigned to a node", pod.Name)))), nil
 	}
 	a.later("bind "+r.key(), func() { a.simulation.bind(pod, binding.Target.Name) })
+	return answer(http.StatusCreated, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
+}
+
+// evict confirms the eviction of a pod, unless a budget does not allow it.
+func (a *api) evict(r request, pod *v1.Pod) (*http.Response, error) {
+	if by := a.simulation.refusing(pod); by != "" {
+		return answer(http.StatusTooManyRequests, failure(apierrors.NewTooManyRequests("PodDisruptionBudget "+by+" allows no disruption", 0))), nil
+	}
+	a.later("delete "+r.key(), func() { a.simulation.terminate(pod) })
 	return answer(http.StatusCreated, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -46,7 +47,7 @@ var scenarios = map[string]func(*world){
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
 	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
-	"overcommit": overcommit, "drains agree": drainsAgree,
+	"overcommit": overcommit, "drains agree": drainsAgree, "evictions": evictions,
 }
 
 // task is a scenario with a seed.
@@ -275,6 +276,31 @@ func removedNode(w *world) {
 	now := w.store.of(budget).get("default/web").(*policyv1.PodDisruptionBudget)
 	w.printf("%.0f placed, %d disruptions allowed, skew %.0f\n", w.figure("pods_placed"), now.Status.DisruptionsAllowed,
 		w.measure.current()[3])
+}
+
+// evictions asks for the evictions of two pods, as preemption within budgets does, when their budget allows one.
+func evictions(w *world) {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	budget.Spec.Selector = &metav1.LabelSelector{}
+	budget.Status.DisruptionsAllowed = 1
+	w.cluster.Objects = append(w.cluster.Objects, budget)
+	w.start(1)
+	of := web("web", "1", 2)
+	of.StartDelay = 20 * time.Second
+	w.At(0, func() { w.Create(of) })
+	for i, name := range []string{"web-0", "web-1"} {
+		name := name
+		request, err := http.NewRequest(http.MethodPost, "http://simulated/api/v1/namespaces/default/pods/"+name+"/eviction", nil)
+		utilruntime.Must(err)
+		w.At(time.Minute+time.Duration(2*i)*time.Second, func() {
+			response, err := w.api.RoundTrip(request)
+			utilruntime.Must(err)
+			w.printf("%s: %s\n", name, response.Status)
+		})
+	}
+	w.advance(time.Minute + time.Second)
+	w.show("after the first")
+	w.advance(3 * time.Minute)
 }
 
 // blockedDrain gives up a drain that a budget never allows.
@@ -514,6 +540,7 @@ func TestScenarios(t *testing.T) {
 		"drain": {"the first has not started elsewhere: web-0 on node-0, ends; web-0-again-2 on node-1; web-1 on node-0",
 			"at the end: web-0-again-2 on node-1; web-1-again-2 on node-1"},
 		"removed node":  {"2 placed, 0 disruptions allowed, skew 0"},
+		"evictions":     {"web-0: Created", "after the first: web-0 on node-0, ends; web-0-again-2 on node-0; web-1 on node-0", "web-1: Too Many Requests"},
 		"blocked drain": {"1h1m0s [1 drain of node-0 did not end within 1h0m0s, because of PodDisruptionBudgets]"},
 		"measured node": {"1 pod, 0.375 used, 25.0 % in the mean"},
 		"overcommit": {"<nil> 0s", "<nil> 10m0s 1v node-0 1 2v default/web 1 3v default/web 1",

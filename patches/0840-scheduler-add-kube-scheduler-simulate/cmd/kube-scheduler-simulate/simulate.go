@@ -8,16 +8,40 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 
+	"github.com/spf13/cobra"
 	"k8s.io/kubernetes/pkg/scheduler"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/carried"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation"
 )
 
+// inherited is the variable in which the processes of runs get the switches.
+const inherited = "KUBE_SCHEDULER_SIMULATE_SWITCHES"
+
 func main() {
-	err := simulation.NewCommand(scheduler.WithRecords, carried.AddTo).Execute()
+	var switches framework.Switches
+	_ = json.Unmarshal([]byte(os.Getenv(inherited)), &switches) // The first process has none.
+	command := simulation.NewCommand(func(kept records.Options) scheduler.Option {
+		return scheduler.WithSwitches(switches, scheduler.WithRecords(kept))
+	}, carried.AddTo)
+	switches.AddFlags(command.PersistentFlags())
+	command.PersistentPreRunE = func(of *cobra.Command, arguments []string) error {
+		command.PersistentPreRun(of, arguments)
+		if errs := switches.Validate(); len(errs) > 0 {
+			return errs[0]
+		}
+		encoded, err := json.Marshal(switches)
+		if err != nil {
+			return err
+		}
+		return os.Setenv(inherited, string(encoded))
+	}
+	err := command.Execute()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "error: %s\n", simulation.ErrorText(err))
 	}

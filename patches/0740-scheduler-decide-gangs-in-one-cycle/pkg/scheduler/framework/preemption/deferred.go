@@ -5,6 +5,7 @@ package preemption
 import (
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
@@ -114,7 +115,11 @@ func (ev *Evaluator) latest(pod *v1.Pod) (*v1.Pod, error) {
 	if ev.deferred() != nil {
 		return pod, nil
 	}
-	return ev.PodLister.Pods(pod.Namespace).Get(pod.Name)
+	now, err := ev.PodLister.Pods(pod.Namespace).Get(pod.Name)
+	if err == nil && now.UID != pod.UID {
+		return nil, apierrors.NewNotFound(v1.Resource("pods"), pod.Name) // Another pod has its name.
+	}
+	return now, err
 }
 
 func (ev *Evaluator) clearNomination(pod *v1.Pod) error {
@@ -135,15 +140,22 @@ func (ev *Evaluator) budgets() ([]*policy.PodDisruptionBudget, error) {
 	left := make([]*policy.PodDisruptionBudget, len(budgets))
 	for i, budget := range budgets {
 		left[i] = budget.DeepCopy()
-		selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-		if err != nil || selector.Empty() {
-			continue
-		}
+		uses := usesUp(budget)
 		for _, victim := range victims {
-			if victim.Namespace == budget.Namespace && selector.Matches(labels.Set(victim.Labels)) {
+			if uses(victim) {
 				left[i].Status.DisruptionsAllowed--
 			}
 		}
 	}
 	return left, nil
+}
+
+// usesUp returns a function that reports whether the eviction of a pod uses up one of the disruptions that a budget
+// allows. It does not if the API server has evicted the pod, and counted that.
+func usesUp(budget *policy.PodDisruptionBudget) func(*v1.Pod) bool {
+	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
+	return func(pod *v1.Pod) bool {
+		_, counted := budget.Status.DisruptedPods[pod.Name]
+		return err == nil && pod.Namespace == budget.Namespace && !counted && selector.Matches(labels.Set(pod.Labels))
+	}
 }
