@@ -101,17 +101,12 @@ extenders:
 	// A scheduler must be able to start with a written file.
 	write := exec.Command(os.Args[0], "-test.run=^TestSecretsOfExtenders$")
 	write.Env = append(os.Environ(), "WRITE_CONFIG_OF="+file)
-	if out, err := write.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	out, err := write.CombinedOutput()
+	info, statErr := os.Stat(file + ".written")
+	if err != nil || statErr != nil || info.Mode() != 0600 {
+		t.Fatalf("%v: %s\n%v, mode %v", err, out, statErr, info)
 	}
-	written, err := os.ReadFile(file + ".written")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(file + ".written"); err != nil || info.Mode() != 0600 {
-		t.Errorf("the file's mode is %v (%v)", info.Mode(), err)
-	}
-	if !strings.Contains(string(written), secret) || !strings.Contains(string(written), "password") {
-		t.Errorf("the file lacks secrets:\n%s", written)
+	if written, err := os.ReadFile(file + ".written"); err != nil || !bytes.Contains(written, []byte(secret)) || !bytes.Contains(written, []byte("password")) {
+		t.Errorf("the file lacks secrets (%v):\n%s", err, written)
 	}
 }

@@ -32,7 +32,9 @@ func TestOrderOfPluginsThatAreEnabledAgain(t *testing.T) {
 	registry := Registry{queueSortPlugin: newQueueSortPlugin, bindPlugin: newBindPlugin}
 	for _, name := range strings.Fields("A B C D E X Y Z") {
 		name := name
-		registry[name] = func(runtime.Object, framework.Handle) (framework.Plugin, error) { return &batching{preparing{name: name}}, nil }
+		registry[name] = func(runtime.Object, framework.Handle) (framework.Plugin, error) {
+			return &batching{preparing{name: name}}, nil
+		}
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s at multiPoint, %s at score", tt.multiPoint, tt.score), func(t *testing.T) {
@@ -46,5 +48,23 @@ func TestOrderOfPluginsThatAreEnabledAgain(t *testing.T) {
 				t.Errorf("score plugins (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestCoschedulingBesideMultiPoint enables a plugin at extension points that only its namesake extends.
+func TestCoschedulingBesideMultiPoint(t *testing.T) {
+	enabled := config.PluginSet{Enabled: []config.Plugin{{Name: "Coscheduling"}}}
+	registry := Registry{"Coscheduling": func(runtime.Object, framework.Handle) (framework.Plugin, error) {
+		return &preparing{name: "Coscheduling"}, nil
+	}}
+	fwk, err := newFrameworkWithQueueSortAndBind(registry, config.KubeSchedulerProfile{
+		Plugins: &config.Plugins{MultiPoint: enabled, PostFilter: enabled, Permit: enabled},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := fwk.ListPlugins()
+	if diff := cmp.Diff(enabled, got.Filter); diff != "" || len(got.PostFilter.Enabled)+len(got.Permit.Enabled) > 0 {
+		t.Errorf("filter plugins (-want +got):\n%s\nat postFilter %v, permit %v", diff, got.PostFilter, got.Permit)
 	}
 }

@@ -34,10 +34,6 @@ func TestValidateScoringStrategy(t *testing.T) {
 		},
 		{name: "a plugin that is not enabled", plugins: &config.Plugins{}, args: config.NodeResourcesFitArgs{ScoringStrategy: ratio}},
 		{name: "no plugins", args: config.NodeResourcesFitArgs{ScoringStrategy: ratio}},
-		{
-			name: "another type", plugins: &config.Plugins{MultiPoint: enabled},
-			args: config.NodeResourcesFitArgs{ScoringStrategy: &config.ScoringStrategy{Type: config.LeastAllocated}},
-		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
