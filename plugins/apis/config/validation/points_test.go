@@ -56,12 +56,11 @@ func TestPoints(t *testing.T) {
 		},
 		"Coscheduling at filter alone": {
 			version: "v1beta2", profile: at("Coscheduling", "filter"), notes: []string{
-				"profile: Coscheduling is enabled at other points, but not at reserve: a gang is taken for incomplete",
-				"profile: Coscheduling is enabled at other points, but not at postBind: the status of PodGroups",
+				"profile: Coscheduling is enabled at other points and is not enabled at reserve: a gang is taken for incomplete",
+				"profile: Coscheduling is enabled at other points and is not enabled at postBind: the status of PodGroups",
 			},
 		},
-		"multiPoint":                    {profile: everywhere("Coscheduling")},
-		"multiPoint that v1beta2 drops": {version: "v1beta2", profile: everywhere("Coscheduling")},
+		"multiPoint": {profile: everywhere("Coscheduling")},
 		"multiPoint without filter": {
 			profile: "plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, filter: {disabled: [{name: Coscheduling}]}}",
 			errs:    []string{required("filter", "Coscheduling", "is enabled at other points")},
