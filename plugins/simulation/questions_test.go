@@ -53,9 +53,32 @@ func zones(class string) string {
 }
 
 const (
-	waiting   = "volumeBindingMode: WaitForFirstConsumer"
-	inZoneA   = "\nallowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a]}]}]"
-	bound     = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: web-0-data, uid: claim, annotations: {pv.kubernetes.io/bind-completed: 'yes'}, ownerReferences: [{apiVersion: v1, kind: Pod, name: web-0, uid: uid-web-0, controller: true}]}\nspec: {accessModes: [ReadWriteOnce], storageClassName: disk, volumeName: pv}\nstatus: {phase: Bound}\n---\napiVersion: v1\nkind: PersistentVolume\nmetadata: {name: pv}\nspec: {accessModes: [ReadWriteOnce], storageClassName: disk, persistentVolumeReclaimPolicy: Delete, claimRef: {namespace: default, name: web-0-data, uid: claim}, csi: {driver: disks, volumeHandle: v}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}]}}}\nstatus: {phase: Bound}\n---\n"
+	waiting = "volumeBindingMode: WaitForFirstConsumer"
+	inZoneA = "\nallowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a]}]}]"
+	bound   = `
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: web-0-data
+  uid: claim
+  annotations: {pv.kubernetes.io/bind-completed: 'yes'}
+  ownerReferences: [{apiVersion: v1, kind: Pod, name: web-0, uid: uid-web-0, controller: true}]
+spec: {accessModes: [ReadWriteOnce], storageClassName: disk, volumeName: pv}
+status: {phase: Bound}
+---
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: pv}
+spec:
+  accessModes: [ReadWriteOnce]
+  storageClassName: disk
+  persistentVolumeReclaimPolicy: Delete
+  claimRef: {namespace: default, name: web-0-data, uid: claim}
+  csi: {driver: disks, volumeHandle: v}
+  nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.kubernetes.io/zone, operator: In, values: [a]}]}]}}
+status: {phase: Bound}
+---
+`
 	database  = "apiVersion: apps/v1\nkind: StatefulSet\nmetadata: {name: db}\nspec: {template: {spec: {containers: [{name: c, image: i}]}}, volumeClaimTemplates: [{metadata: {name: data}, spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}}]}\n"
 	withDisk  = "apiVersion: v1\nkind: Pod\nmetadata: {name: more}\nspec: {containers: [{name: c, image: i}]" + disk + "}\n"
 	agent     = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: agent}\nspec: {template: {spec: {containers: [{name: c, image: i, resources: {requests: {cpu: 2}}}]}}}\n---\n"

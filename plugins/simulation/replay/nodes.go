@@ -41,9 +41,9 @@ func (s *Simulation) AddNode(of *v1.Node) {
 		s.nodes[of.Name] = n
 		s.measure.added(n)
 	}
-	known := s.nodeObject(of.Name) != nil
+	existed := s.nodeObject(of.Name) != nil
 	s.store.put(of)
-	if s.store.synced && !known {
+	if s.store.synced && !existed {
 		s.addDaemons(of)
 	}
 }

@@ -68,11 +68,11 @@ func (s *Simulation) addClaim(namespace string, made *v1.PersistentVolumeClaim) 
 // volumes.
 func (s *Simulation) collect(gone *v1.Pod) {
 	for i := range gone.Spec.Volumes {
-		volume := &gone.Spec.Volumes[i]
-		if volume.Ephemeral == nil {
+		if gone.Spec.Volumes[i].Ephemeral == nil {
 			continue
 		}
-		claim, ok := s.store.of(&v1.PersistentVolumeClaim{}).get(gone.Namespace + "/" + ephemeral.VolumeClaimName(gone, volume)).(*v1.PersistentVolumeClaim)
+		key := gone.Namespace + "/" + ephemeral.VolumeClaimName(gone, &gone.Spec.Volumes[i])
+		claim, ok := s.store.of(&v1.PersistentVolumeClaim{}).get(key).(*v1.PersistentVolumeClaim)
 		if !ok || ephemeral.VolumeIsForPod(gone, claim) != nil {
 			continue
 		}
@@ -111,8 +111,8 @@ func (s *Simulation) bindVolume(changed runtime.Object) {
 			if class.VolumeBindingMode != nil && *class.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer {
 				return
 			}
-			s.notes[fmt.Sprintf("claims get a volume of the class %q before their pod has a node: here it is reachable wherever the class allows",
-				class.Name)]++
+			s.notes[fmt.Sprintf("claims get a volume of the class %q before their pod has a node: here it is reachable "+
+				"wherever the class allows", class.Name)]++
 		}
 		driver := class.Provisioner
 		if migrated, err := csitranslation.New().GetCSINameFromInTreeName(driver); err == nil {

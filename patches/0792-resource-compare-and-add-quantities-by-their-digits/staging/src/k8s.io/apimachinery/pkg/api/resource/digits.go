@@ -5,7 +5,7 @@ package resource
 import "gopkg.in/inf.v0"
 
 // compare returns -1, 0 or 1 as x.Cmp(y) does. That function first writes out all zeros of the amount with the larger
-// exponent, which takes seconds for 1e10000000, so signs and the numbers of digits decide where they can.
+// exponent, which can take seconds, so signs and the numbers of digits decide where they can.
 func compare(x, y *inf.Dec) int {
 	if x.Sign() < y.Sign() {
 		return -1
