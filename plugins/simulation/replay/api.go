@@ -170,8 +170,12 @@ func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response
 
 // evict confirms the eviction of a pod, unless a budget does not allow it.
 func (a *api) evict(r request, pod *v1.Pod) (*http.Response, error) {
-	if by := a.simulation.refusing(pod); by != "" {
-		return answer(http.StatusTooManyRequests, failure(apierrors.NewTooManyRequests("PodDisruptionBudget "+by+" allows no disruption", 0))), nil
+	if p := a.simulation.pods[r.key()]; p == nil {
+		return answer(http.StatusNotFound, failure(apierrors.NewNotFound(r.resource.GroupResource(), r.Name))), nil
+	} else if by := a.simulation.refused(p, pod); by != nil && by.Several {
+		return answer(http.StatusInternalServerError, failure(apierrors.NewInternalError(fmt.Errorf("the pod has several PodDisruptionBudgets: %s", by.Budget)))), nil
+	} else if by != nil {
+		return answer(http.StatusTooManyRequests, failure(apierrors.NewTooManyRequests("PodDisruptionBudget "+by.Budget+" allows no disruption", 0))), nil
 	}
 	a.later("delete "+r.key(), func() { a.simulation.terminate(pod) })
 	return answer(http.StatusCreated, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil

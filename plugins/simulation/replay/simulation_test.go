@@ -281,12 +281,13 @@ func removedNode(w *world) {
 // evictions asks for the evictions of two pods, as preemption within budgets does, when their budget allows one.
 func evictions(w *world) {
 	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
-	budget.Spec.Selector = &metav1.LabelSelector{}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
 	budget.Status.DisruptionsAllowed = 1
 	w.cluster.Objects = append(w.cluster.Objects, budget)
 	w.start(1)
 	of := web("web", "1", 2)
 	of.StartDelay = 20 * time.Second
+	of.Pod.Labels = map[string]string{"app": "web"}
 	w.At(0, func() { w.Create(of) })
 	for i, name := range []string{"web-0", "web-1"} {
 		name := name
