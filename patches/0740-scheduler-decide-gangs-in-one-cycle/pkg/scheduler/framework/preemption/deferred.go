@@ -6,8 +6,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -148,14 +146,4 @@ func (ev *Evaluator) budgets() ([]*policy.PodDisruptionBudget, error) {
 		}
 	}
 	return left, nil
-}
-
-// usesUp returns a function that reports whether the eviction of a pod uses up one of the disruptions that a budget
-// allows. It does not if the API server has evicted the pod, and counted that.
-func usesUp(budget *policy.PodDisruptionBudget) func(*v1.Pod) bool {
-	selector, err := metav1.LabelSelectorAsSelector(budget.Spec.Selector)
-	return func(pod *v1.Pod) bool {
-		_, counted := budget.Status.DisruptedPods[pod.Name]
-		return err == nil && pod.Namespace == budget.Namespace && !counted && selector.Matches(labels.Set(pod.Labels))
-	}
 }
