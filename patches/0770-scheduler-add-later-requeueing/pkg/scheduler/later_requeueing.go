@@ -29,11 +29,12 @@ func (sched *Scheduler) requeueAsLaterReleases() {
 			f.SetLaterRequeueing()
 		}
 	}
+	move := func(event framework.ClusterEvent) { sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil) }
 	sched.Plugins.Each(func(_ string, plugin framework.Plugin) {
 		if caching, ok := plugin.(interface {
-			MoveAfterCaches(move func(framework.ClusterEvent))
+			MoveAfterCaches(func(framework.ClusterEvent))
 		}); ok {
-			caching.MoveAfterCaches(func(event framework.ClusterEvent) { sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil) })
+			caching.MoveAfterCaches(move)
 		}
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
+// Preempted is the message with which a victim that waits at Permit is rejected.
+const Preempted = "preempted"
+
 // skipsNodesWithoutVictims reports whether a node on which the pod fits without evictions, because only an extender
 // rejected it, is not a candidate. In stock it is an error, after which the pod keeps its nomination for another node.
 func (ev *Evaluator) skipsNodesWithoutVictims() bool {
