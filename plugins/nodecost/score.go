@@ -9,6 +9,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/saturating"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
 
@@ -55,7 +56,7 @@ func share(price, requested, allocatable int64) int64 {
 func requests(pod *v1.Pod) (cpu, memory int64) {
 	for i := range pod.Spec.Containers {
 		c, m := schedutil.GetNonzeroRequests(&pod.Spec.Containers[i].Resources.Requests)
-		cpu, memory = cpu+c, memory+m
+		cpu, memory = saturating.Add(cpu, c), saturating.Add(memory, m)
 	}
 	for i := range pod.Spec.InitContainers {
 		c, m := schedutil.GetNonzeroRequests(&pod.Spec.InitContainers[i].Resources.Requests)
@@ -67,8 +68,8 @@ func requests(pod *v1.Pod) (cpu, memory int64) {
 		}
 	}
 	if pod.Spec.Overhead != nil && utilfeature.DefaultFeatureGate.Enabled(features.PodOverhead) {
-		cpu += pod.Spec.Overhead.Cpu().MilliValue()
-		memory += pod.Spec.Overhead.Memory().Value()
+		cpu = saturating.Add(cpu, pod.Spec.Overhead.Cpu().MilliValue())
+		memory = saturating.Add(memory, pod.Spec.Overhead.Memory().Value())
 	}
 	if cpu <= 0 && memory <= 0 {
 		return schedutil.DefaultMilliCPURequest, schedutil.DefaultMemoryRequest

@@ -142,6 +142,7 @@ func TestRequests(t *testing.T) {
 	}{
 		{name: "the sum of containers", spec: v1.PodSpec{Containers: []v1.Container{container("1", "1Gi"), container("250m", "1Gi")}}, cpu: 1250, memory: 2 * gibibyte},
 		{name: "nothing: 100m and 200 MiB for each container", spec: v1.PodSpec{Containers: []v1.Container{container("", ""), container("1", "")}}, cpu: 1100, memory: 400 * mebibyte},
+		{name: "a sum that exceeds an int64", spec: v1.PodSpec{Containers: []v1.Container{container("5P", "5E"), container("5P", "5E")}}, cpu: math.MaxInt64, memory: math.MaxInt64},
 		{name: "zero of one counts as zero", spec: v1.PodSpec{Containers: []v1.Container{container("0", "1Gi")}}, memory: gibibyte},
 		{name: "zero of both does not: the node is not free", spec: v1.PodSpec{Containers: []v1.Container{container("0", "0")}}, cpu: 100, memory: 200 * mebibyte},
 		{

@@ -252,5 +252,8 @@ func (pl *Overcommit) left(c *cycle, nodeInfo *framework.NodeInfo) (int64, bool)
 
 // bound returns what overcommitting pods may ask for together, in thousandths of a core.
 func (pl *Overcommit) bound(allocatable, peak int64) int64 {
+	if peak > math.MaxInt32 { // What is left stays far from the bounds of an int64.
+		peak = math.MaxInt32
+	}
 	return int64(math.Floor(float64(allocatable)*pl.share)) - peak
 }

@@ -296,6 +296,13 @@ func TestAmountsThatOverflow(t *testing.T) {
 	if _, got := w.cycle(t, asking("p", 1)); got != full {
 		t.Errorf("got %s, want %s", got, full)
 	}
+	byRequests, ordinary := arguments(), asking("y", 1)
+	byRequests.Predictor = config.OvercommitRequests
+	ordinary.Spec.Containers[0].Resources.Requests = v1.ResourceList{v1.ResourceCPU: resource.MustParse("9223372036854775")}
+	w = newWorld(t, byRequests, use{}, []*v1.Node{node("a")}, on(asking("x", math.MaxInt64), "a", 0), on(ordinary, "a", 0))
+	if _, got := w.cycle(t, asking("p", 1)); got != full {
+		t.Errorf("with requests: got %s, want %s", got, full)
+	}
 }
 
 // TestPreemption is about a node without some of its pods, as preemption tries it.

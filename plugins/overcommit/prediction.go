@@ -13,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/saturating"
 )
 
 // predictor predicts the peak of a node's ordinary pods over the next horizon from their use over the last one.
@@ -155,7 +156,7 @@ func (p *predictor) predict(snapshot *collector.Snapshot, node *v1.Node, pods []
 	if p.args.Predictor == config.OvercommitRequests {
 		of.at = math.MaxInt64
 		for _, pod := range pods {
-			of.peak += requested(pod)
+			of.peak = saturating.Add(of.peak, requested(pod))
 		}
 		return of
 	}
@@ -238,12 +239,12 @@ func ended(pod *v1.Pod) bool {
 func requested(pod *v1.Pod) int64 {
 	var sum int64
 	for i := range pod.Spec.Containers {
-		sum += pod.Spec.Containers[i].Resources.Requests.Cpu().MilliValue()
+		sum = saturating.Add(sum, pod.Spec.Containers[i].Resources.Requests.Cpu().MilliValue())
 	}
 	for i := range pod.Spec.InitContainers {
 		if request := pod.Spec.InitContainers[i].Resources.Requests.Cpu().MilliValue(); request > sum {
 			sum = request
 		}
 	}
-	return sum + pod.Spec.Overhead.Cpu().MilliValue()
+	return saturating.Add(sum, pod.Spec.Overhead.Cpu().MilliValue())
 }

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/saturating"
 )
 
 // Cluster is a snapshot that an Attempt changes.
@@ -252,12 +253,13 @@ func Shape(pod *v1.Pod, labels bool) string {
 // requestOf returns what NodeResourcesFit counts for a pod.
 func requestOf(pod *v1.Pod) *framework.Resource { return framework.NewNodeInfo(pod).Requested }
 
+// add adds other to a resource once, or subtracts it if times is -1.
 func add(to, other *framework.Resource, times int64) {
-	to.MilliCPU += times * other.MilliCPU
-	to.Memory += times * other.Memory
-	to.EphemeralStorage += times * other.EphemeralStorage
+	to.MilliCPU = saturating.Add(to.MilliCPU, times*other.MilliCPU)
+	to.Memory = saturating.Add(to.Memory, times*other.Memory)
+	to.EphemeralStorage = saturating.Add(to.EphemeralStorage, times*other.EphemeralStorage)
 	for name, amount := range other.ScalarResources {
-		to.SetScalar(name, to.ScalarResources[name]+times*amount)
+		to.SetScalar(name, saturating.Add(to.ScalarResources[name], times*amount))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/saturating"
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
 
@@ -184,13 +185,14 @@ func (r *resourceAllocationScorer) onNode(nodeInfo *framework.NodeInfo, resource
 	}
 	switch resource.name {
 	case v1.ResourceCPU:
-		return nodeInfo.Allocatable.MilliCPU, requested.MilliCPU + resource.request
+		return nodeInfo.Allocatable.MilliCPU, saturating.Add(requested.MilliCPU, resource.request)
 	case v1.ResourceMemory:
-		return nodeInfo.Allocatable.Memory, requested.Memory + resource.request
+		return nodeInfo.Allocatable.Memory, saturating.Add(requested.Memory, resource.request)
 	case v1.ResourceEphemeralStorage:
-		return nodeInfo.Allocatable.EphemeralStorage, nodeInfo.Requested.EphemeralStorage + resource.request
+		return nodeInfo.Allocatable.EphemeralStorage, saturating.Add(nodeInfo.Requested.EphemeralStorage, resource.request)
 	}
-	return nodeInfo.Allocatable.ScalarResources[resource.name], nodeInfo.Requested.ScalarResources[resource.name] + resource.request
+	return nodeInfo.Allocatable.ScalarResources[resource.name],
+		saturating.Add(nodeInfo.Requested.ScalarResources[resource.name], resource.request)
 }
 
 func weightedMean(score func(requested, capacity int64) int64) func(requested, allocatable []int64, resources []podResource) int64 {
