@@ -11,11 +11,6 @@ import (
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/internal/queue"
 )
 
-// WithLaterRequeueing makes the scheduler retry pending pods after events that only later releases take into account.
-func WithLaterRequeueing(later bool) Option {
-	return func(o *schedulerOptions) { o.laterRequeueing = later }
-}
-
 func (sched *Scheduler) requeueAsLaterReleases() {
 	sched.laterRequeueing = true
 	if q, ok := sched.SchedulingQueue.(*internalqueue.PriorityQueue); ok {
@@ -23,11 +18,6 @@ func (sched *Scheduler) requeueAsLaterReleases() {
 	}
 	if g, ok := sched.Algorithm.(*genericScheduler); ok {
 		g.laterRequeueing = true
-	}
-	for _, fwk := range sched.Profiles {
-		if f, ok := fwk.(interface{ SetLaterRequeueing() }); ok {
-			f.SetLaterRequeueing()
-		}
 	}
 	move := func(event framework.ClusterEvent) { sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil) }
 	sched.Plugins.Each(func(_ string, plugin framework.Plugin) {

@@ -78,7 +78,7 @@ func newRequeueing(t *testing.T, later, extender, preempts bool) *requeueing {
 		t.Fatal(err)
 	}
 	config.Profiles[0].Plugins.Permit.Enabled = []schedulerapi.Plugin{{Name: "Permitter"}}
-	options := []Option{WithProfiles(config.Profiles...), WithPodInitialBackoffSeconds(0), WithLaterRequeueing(later),
+	options := []Option{WithProfiles(config.Profiles...), WithPodInitialBackoffSeconds(0), WithSwitches(framework.Switches{LaterRequeueing: later}),
 		WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{
 			"Permitter": func(runtime.Object, framework.Handle) (framework.Plugin, error) { return s.permit, nil },
 		})}

@@ -14,8 +14,7 @@ const Preempted = "preempted"
 // skipsNodesWithoutVictims reports whether a node on which the pod fits without evictions, because only an extender
 // rejected it, is not a candidate. In stock it is an error, after which the pod keeps its nomination for another node.
 func (ev *Evaluator) skipsNodesWithoutVictims() bool {
-	later, ok := ev.Handler.(interface{ LaterRequeueing() bool })
-	return ok && later.LaterRequeueing()
+	return framework.SwitchesOf(ev.Handler).LaterRequeueing
 }
 
 // withoutVictims returns the status of such a node.
