@@ -52,10 +52,7 @@ func run(tb testing.TB, scenario *Scenario, config string) []string {
 	several := decision.New(tb, options)
 	defer several.Stop()
 	trace = append(trace, evaluate(several, scenario, options.Outcome)...)
-	for i := range trace {
-		trace[i] = withoutTaintValues(trace[i])
-	}
-	return scenario.ordinary(trace)
+	return scenario.ordinary(withoutTaintValues(trace))
 }
 
 // evaluate returns the plugins' results for every pod on every node, with several workers, and whether the scheduler
