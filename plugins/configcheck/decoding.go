@@ -82,8 +82,10 @@ var versionLine = regexp.MustCompile(`(?m)^(apiVersion|[ \t{]*"apiVersion")\s*:`
 // has after the change.
 func wrongVersion(data []byte, given, readAs string) error {
 	where := ""
-	if at := versionLine.FindIndex(data); at != nil {
-		where = fmt.Sprintf(" in line %d", 1+bytes.Count(data[:at[0]], []byte("\n")))
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	// In JSON, an object inside may have a version too.
+	if at := versionLine.FindAllIndex(data, 2); len(at) == 1 || len(at) > 1 && !utilyaml.IsJSONBuffer(data) {
+		where = fmt.Sprintf(" in line %d", 1+bytes.Count(data[:at[0][0]], []byte("\n")))
 	}
 	return field.Invalid(field.NewPath("apiVersion"), given,
 		"Kubernetes 1.23 does not read this version: write apiVersion: "+readAs+where+", and see docs/known-as.md#v1-and-v1beta1-files")

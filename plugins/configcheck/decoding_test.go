@@ -263,6 +263,22 @@ profiles:
 				"write apiVersion: kubescheduler.config.k8s.io/v1beta2 in line 2, and see docs/known-as.md#v1-and-v1beta1-files"},
 		},
 		{
+			name:     "v1beta1 after a byte order mark",
+			document: "\ufeffapiVersion: kubescheduler.config.k8s.io/v1beta1\nkind: KubeSchedulerConfiguration\n",
+			want: []string{`apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta1": Kubernetes 1.23 does not read this version: ` +
+				"write apiVersion: kubescheduler.config.k8s.io/v1beta2 in line 1, and see docs/known-as.md#v1-and-v1beta1-files"},
+		},
+		{
+			name: "JSON with a version inside too",
+			document: `{"profiles": [{"pluginConfig": [{"name": "InterPodAffinity", "args": {
+"apiVersion": "kubescheduler.config.k8s.io/v1beta1", "kind": "InterPodAffinityArgs"}}]}],
+"apiVersion": "kubescheduler.config.k8s.io/v1beta1", "kind": "KubeSchedulerConfiguration"}`,
+			want: []string{`apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta1": Kubernetes 1.23 does not read this version: ` +
+				"write apiVersion: kubescheduler.config.k8s.io/v1beta2, and see docs/known-as.md#v1-and-v1beta1-files",
+				`profiles[0].pluginConfig[0].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta1": args have the file's version and the plugin's kind: leave out apiVersion and kind`,
+			},
+		},
+		{
 			name:     "neither kind nor version",
 			document: "profiles: []\n",
 			want: []string{

@@ -73,6 +73,7 @@ func (o *options) ask(asked question) error {
 		for _, text := range warnings {
 			fmt.Fprintln(o.errOut, "warning:", report.Escape(text))
 		}
+		fmt.Fprintln(o.errOut, "Not modelled:\n  "+strings.ReplaceAll(notModelled(), "; ", "\n  "))
 		all := map[string]json.RawMessage{}
 		for i := range answers {
 			for _, note := range answers[i].Notes {
@@ -101,7 +102,10 @@ func (o *options) ask(asked question) error {
 	for _, text := range append(input, warnings...) {
 		p.line("%s", text)
 	}
-	p.line("Not modelled: %s", notModelled())
+	p.line("Not modelled:")
+	for _, part := range strings.Split(notModelled(), "; ") {
+		p.line("  %s", part)
+	}
 	return p.err
 }
 

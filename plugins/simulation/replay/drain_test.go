@@ -119,18 +119,10 @@ func drainsAgree(w *world) {
 	w.start(0)
 	var answers []string
 	var before [][]*pod
-	seen := map[string]int{}
 	for _, names := range drained {
 		answer, err := w.Drain(names)
 		utilruntime.Must(err)
 		answers = append(answers, answered(&answer))
-		seen["moved"] += len(answer.Moved)
-		seen["waits"] += len(answer.Wait)
-		seen["blocked"] += len(answer.Blocked)
-		seen["lost"] += len(answer.Lost)
-		if answer.Free() && len(answer.Moved) > 0 {
-			seen["finished"]++
-		}
 		var pods []*pod
 		for _, name := range names {
 			for _, p := range w.podsOn(w.nodes[name]) {
@@ -140,11 +132,6 @@ func drainsAgree(w *world) {
 			}
 		}
 		before = append(before, pods)
-	}
-	for _, kind := range []string{"moved", "waits", "blocked", "lost", "finished"} {
-		if seen[kind] == 0 {
-			w.printf("none is %s\n", kind)
-		}
 	}
 	w.options.Question = false
 	w.At(w.now(), func() {

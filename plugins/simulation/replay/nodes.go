@@ -3,8 +3,10 @@
 package replay
 
 import (
+	"fmt"
 	"sort"
 	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -55,6 +57,18 @@ func (s *Simulation) addDaemons(to *v1.Node) {
 			s.admit(made)
 			s.adopt(made)
 		}
+	}
+	lacking := map[string]bool{}
+	for _, p := range s.pods {
+		if name := strings.TrimPrefix(p.workload.Owner, "DaemonSet/"); name != p.workload.Owner {
+			key := p.workload.Pod.Namespace + "/" + name
+			if s.store.of(&appsv1.DaemonSet{}).get(key) == nil {
+				lacking[key] = true
+			}
+		}
+	}
+	for key := range lacking {
+		s.notes[fmt.Sprintf("new nodes have no pods of DaemonSet %s, which the snapshot lacks", key)]++
 	}
 }
 

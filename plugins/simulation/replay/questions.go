@@ -118,6 +118,16 @@ func (s *Simulation) clear(names []string) (drain result.Drain, restore func()) 
 	return drain, restore
 }
 
+// noteDrains notes what answers about drains leave out, for the state before the first one.
+func (s *Simulation) noteDrains() {
+	if len(s.budgets) == 0 {
+		s.notes["the snapshot has no PodDisruptionBudgets"]++
+	}
+	if aside := len(waitingPods(s.all)); aside > 0 {
+		s.notes[fmt.Sprintf("pending pods of the snapshot take no place that a drain frees, unlike in a trace: %d", aside)]++
+	}
+}
+
 // settleDrains goes on until drains can only retry evictions without success. Pods from a number on wait for no backoff.
 func (s *Simulation) settleDrains(from int) {
 	for before := -1; before != s.moves || len(s.agenda) > s.retries; {
@@ -136,6 +146,7 @@ func (s *Simulation) Drain(names []string) (result.Drain, error) {
 		return result.Drain{}, err
 	}
 	s.Settle()
+	s.drainNotes.Do(s.noteDrains)
 	drain, restore := s.clear(names)
 	restore()
 	return drain, nil
@@ -145,6 +156,7 @@ func (s *Simulation) Drain(names []string) (result.Drain, error) {
 // still has a place. For each other node it returns why it cannot.
 func (s *Simulation) Shrink() (shrink result.Shrink) {
 	s.Settle()
+	s.drainNotes.Do(s.noteDrains)
 	names := namesOf(s.nodes)
 	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
 	waiting := pending()

@@ -22,6 +22,7 @@ import (
 	"math/rand"
 	"os"
 	"os/signal"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -116,7 +117,8 @@ type Simulation struct {
 	all         []*pod
 	preemptions []preemption
 	// notes counts the pods that are not scheduled as they say.
-	notes map[string]int
+	notes      map[string]int
+	drainNotes sync.Once
 }
 
 // New starts a scheduler on a cluster, in a bubble. Nothing is scheduled before Settle.

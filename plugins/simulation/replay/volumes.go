@@ -158,8 +158,9 @@ func (s *Simulation) reach(class *storagev1.StorageClass, driver string, on *nod
 	if known, ok := s.store.of(&storagev1.CSINode{}).get(on.name).(*storagev1.CSINode); ok {
 		for _, installed := range known.Spec.Drivers {
 			for _, key := range installed.TopologyKeys {
-				if installed.Name == driver {
-					here = append(here, in(key, s.nodeObject(on.name).Labels[key]))
+				// A key that the node does not have says nothing of where it is.
+				if value := s.nodeObject(on.name).Labels[key]; installed.Name == driver && value != "" {
+					here = append(here, in(key, value))
 				}
 			}
 		}

@@ -93,7 +93,8 @@ Warnings: 12
 ` + strings.Repeat("w\n", 10) + `
 mine: Coscheduling uses wall time
 theirs: incomplete, and not judged: interrupted at 3 h
-Not modelled: admission
+Not modelled:
+  admission
 `
 	squeeze := func(s string) string { return strings.Join(strings.Fields(s), " ") }
 	if squeeze(out.String()) != squeeze(want) {

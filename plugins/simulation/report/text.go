@@ -44,7 +44,8 @@ func Text(w io.Writer, c *result.Comparison) error {
 	for _, configuration := range all {
 		lines(configuration.Name+": ", configuration.Notes.List()...)
 	}
-	lines("Not modelled: ", c.NotModelled)
+	lines("Not modelled:", "")
+	lines("  ", strings.Split(c.NotModelled, "; ")...)
 	_, err := io.WriteString(w, text.String())
 	return err
 }

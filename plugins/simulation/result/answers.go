@@ -23,7 +23,7 @@ type Fit struct {
 type Blocked struct {
 	Pod    string `json:"pod"`
 	Budget string `json:"budget"`
-	// Several is whether these are several budgets: then Kubernetes 1.23 evicts the pod never.
+	// Several is whether these are several budgets: then Kubernetes 1.23 never evicts the pod.
 	Several bool `json:"several,omitempty"`
 }
 

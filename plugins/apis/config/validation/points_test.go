@@ -40,12 +40,9 @@ func TestPoints(t *testing.T) {
 	const within = "requireWithin: topology.kubernetes.io/zone"
 	const rules = `rules: [{name: d, action: Deny, nodeNames: ["*"]}, {name: p, action: Prefer, nodeNames: ["*"], weight: 1}, ` +
 		`{name: s, action: Share, nodeNames: ["*"], maxPercent: 5, whenUnsatisfiable: DoNotSchedule}, {name: a, action: Share, nodeNames: ["*"], minPercent: 5}]`
-	const hot = "resources: [{name: cpu, threshold: 80}], lowerPriorityLoad: Preemptible"
-	const most = "maxPerNode: 1, edges: [{}]"
 	required := func(point, plugin, detail string) string {
 		return fmt.Sprintf("profile.plugins.%s.enabled: Required value: {name: %s}: it %s", point, plugin, detail)
 	}
-	everywhere := func(plugin string) string { return "plugins: {multiPoint: {enabled: [{name: " + plugin + "}]}}" }
 	for name, test := range map[string]struct {
 		version, profile string
 		errs, notes      []string
@@ -54,26 +51,14 @@ func TestPoints(t *testing.T) {
 			version: "v1beta2", profile: at("Coscheduling", "queueSort preFilter postFilter permit reserve postBind"),
 			errs: []string{required("filter", "Coscheduling", "is enabled at other points, and otherwise the later pods of a gang leave its required topology")},
 		},
-		"Coscheduling at filter alone": {
-			version: "v1beta2", profile: at("Coscheduling", "filter"), notes: []string{
-				"profile: Coscheduling is enabled at other points and is not enabled at reserve: a gang is taken for incomplete",
-				"profile: Coscheduling is enabled at other points and is not enabled at postBind: the status of PodGroups",
-			},
-		},
-		"multiPoint": {profile: everywhere("Coscheduling")},
 		"multiPoint without filter": {
 			profile: "plugins: {multiPoint: {enabled: [{name: Coscheduling}]}, filter: {disabled: [{name: Coscheduling}]}}",
 			errs:    []string{required("filter", "Coscheduling", "is enabled at other points")},
 		},
 		"DataLocality that only prefers": {profile: at("DataLocality", "preScore score")},
-		"DataLocality without preScore":  {profile: at("DataLocality", "score"), errs: []string{required("preScore", "DataLocality", "is enabled")}},
 		"data required with only score": {
 			profile: with(at("DataLocality", "preScore score"), "DataLocality", within),
 			errs:    []string{required("filter", "DataLocality", "has requireWithin, and otherwise pods run outside that level")},
-		},
-		"data required without preFilter": {
-			profile: with(at("DataLocality", "filter"), "DataLocality", within),
-			errs:    []string{required("preFilter", "DataLocality", "has requireWithin, and otherwise no pod is scheduled")},
 		},
 		"rules at score alone": {
 			profile: with(at("NodeFilter", "score"), "NodeFilter", rules), errs: []string{
@@ -87,42 +72,6 @@ func TestPoints(t *testing.T) {
 				"profile: NodeFilter has the action Share with ScheduleAnyway and is not enabled at score: it prefers nothing",
 				"profile: NodeFilter has the action Prefer and is not enabled at score: it prefers nothing",
 			},
-		},
-		"a default action without filter": {
-			profile: with(at("NodeFilter", "score"), "NodeFilter", "defaultAction: Deny"),
-			errs:    []string{required("filter", "NodeFilter", "has the action Deny")},
-		},
-		"rules of no enabled plugin": {profile: "pluginConfig: [{name: NodeFilter, args: {" + rules + "}}]"},
-		"loads that are only shown":  {profile: with(at("NodeLoad", "preScore"), "NodeLoad", hot)},
-		"loads with only score": {
-			profile: with(at("NodeLoad", "preScore score"), "NodeLoad", hot),
-			errs:    []string{required("filter", "NodeLoad", "has a threshold, and otherwise nodes take pods above it")},
-		},
-		"loads with only filter": {
-			profile: with(at("NodeLoad", "filter"), "NodeLoad", hot),
-			notes:   []string{"profile: NodeLoad has lowerPriorityLoad: Preemptible and is not enabled at preFilter: preemption cools no node"},
-		},
-		"workloads at preScore alone": {
-			profile: with(at("WorkloadTopology", "preScore"), "WorkloadTopology", most),
-			errs:    []string{required("filter", "WorkloadTopology", "has maxPerNode, and otherwise nothing is rejected")},
-			notes:   []string{"profile: WorkloadTopology has edges and is not enabled at score: they prefer nothing"},
-		},
-		"chaos at preFilter alone": {
-			profile: with(at("Chaos", "preFilter"), "Chaos", "rejectPercent: 1, randomScore: true, randomBindPercent: 1"), notes: []string{
-				"profile: Chaos has rejectPercent and is not enabled at filter: it rejects nothing",
-				"profile: Chaos has randomScore and is not enabled at score: it scores nothing",
-				"profile: Chaos has randomBindPercent and is not enabled at score: it redirects nothing",
-			},
-		},
-		"quotas at postFilter alone": {
-			profile: at("CapacityScheduling", "postFilter"), errs: []string{
-				required("preFilter", "CapacityScheduling", "is enabled at other points, and otherwise no pod is limited by its quota"),
-				required("reserve", "CapacityScheduling", "is enabled at other points, and otherwise pods that are being bound"),
-			},
-			notes: []string{"profile: CapacityScheduling and DefaultPreemption are both enabled at postFilter: the first that finds victims"},
-		},
-		"quotas instead of DefaultPreemption": {
-			profile: "plugins: {multiPoint: {enabled: [{name: CapacityScheduling}]}, postFilter: {disabled: [{name: DefaultPreemption}]}}",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
