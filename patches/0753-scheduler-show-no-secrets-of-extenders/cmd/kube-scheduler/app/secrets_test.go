@@ -98,7 +98,10 @@ extenders:
 		t.Errorf("the scheduler runs with %v", e)
 	}
 
-	// A scheduler must be able to start with a written file.
+	// A scheduler must be able to start with a written file. Others can no longer read one that exists.
+	if err := os.WriteFile(file+".written", nil, 0644); err != nil {
+		t.Fatal(err)
+	}
 	write := exec.Command(os.Args[0], "-test.run=^TestSecretsOfExtenders$")
 	write.Env = append(os.Environ(), "WRITE_CONFIG_OF="+file)
 	out, err := write.CombinedOutput()

@@ -19,11 +19,23 @@ func WithoutSecrets(cfg *config.KubeSchedulerConfiguration) *config.KubeSchedule
 	return cfg
 }
 
-// modeFor returns the mode of a file with a configuration: others may only read it if it has no secrets. The file has
-// the secrets, because a scheduler must start with it.
-func modeFor(cfg *config.KubeSchedulerConfiguration) os.FileMode {
+// createFor creates or empties a file for a configuration: others may only read it if it has no secrets. The file has the
+// secrets, because a scheduler must start with it.
+func createFor(cfg *config.KubeSchedulerConfiguration, name string) (*os.File, error) {
 	if reflect.DeepEqual(cfg, WithoutSecrets(cfg)) {
-		return 0666
+		return os.Create(name)
 	}
-	return 0600
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() { // A device or a pipe keeps its mode.
+		err = file.Chmod(0600)
+	}
+	if err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }

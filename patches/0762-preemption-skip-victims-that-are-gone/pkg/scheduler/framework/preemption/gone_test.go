@@ -3,12 +3,14 @@
 package preemption
 
 import (
+	"errors"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apiserver/pkg/storage"
 	clientset "k8s.io/client-go/kubernetes"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -35,16 +37,16 @@ func (c *cluster) NominatedPodsForNode(node string) []*framework.PodInfo { retur
 func TestVictimsThatAreGone(t *testing.T) {
 	metrics.Register()
 	pods := v1.Resource("pods")
+	another := storage.NewUIDPreconditions("old").Check("first", st.MakePod().UID("new").Obj())
 	for _, test := range []struct {
 		name    string
 		answer  error
 		evicted int
 		fails   bool
 	}{
-		{"all are there", nil, 3, false},
 		{"the first has ended", apierrors.NewNotFound(pods, "first"), 2, false},
-		{"another pod has the name of the first", apierrors.NewConflict(pods, "first", nil), 2, false},
-		{"the first may not be deleted", apierrors.NewForbidden(pods, "first", nil), 0, true},
+		{"another pod has the name of the first", apierrors.NewConflict(pods, "first", another), 2, false},
+		{"another conflict", apierrors.NewConflict(pods, "first", errors.New("a webhook refuses it")), 0, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &cluster{client: clientsetfake.NewSimpleClientset(), recorder: events.NewFakeRecorder(9)}

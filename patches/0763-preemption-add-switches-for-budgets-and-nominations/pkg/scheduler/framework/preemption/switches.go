@@ -9,7 +9,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	policy "k8s.io/api/policy/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/util"
@@ -115,29 +117,47 @@ func (ev *Evaluator) selectVictims(ctx context.Context, state *framework.CycleSt
 	return nil, 0, framework.NewStatus(framework.Unschedulable, overBudget)
 }
 
+// asksNoBudget reports whether the eviction API deletes a pod without regard to budgets.
+func asksNoBudget(pod *v1.Pod) bool {
+	return pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodPending || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
+}
+
 // within reports whether the eviction API would evict all victims.
 func within(budgets []*policy.PodDisruptionBudget, victims []*v1.Pod) bool {
 	ofBudget := map[*v1.Pod]bool{}
 	for _, budget := range budgets {
 		uses, left := usesUp(budget), budget.Status.DisruptionsAllowed
 		for _, victim := range victims {
-			if victim.DeletionTimestamp != nil || !uses(victim) {
+			if asksNoBudget(victim) || !uses(victim) {
 				continue
 			}
-			// It refuses pods with two budgets, and budgets whose controller has not seen their last change.
-			if left--; left < 0 || ofBudget[victim] || budget.Status.ObservedGeneration < budget.Generation {
+			// It refuses pods with two budgets. Unlike the controller, it takes an empty selector for one that selects no pods.
+			if selector := budget.Spec.Selector; len(selector.MatchLabels)+len(selector.MatchExpressions) > 0 {
+				if ofBudget[victim] {
+					return false
+				}
+				ofBudget[victim] = true
+			}
+			if status := &budget.Status; !podutil.IsPodReady(victim) && status.CurrentHealthy >= status.DesiredHealthy && status.DesiredHealthy > 0 {
+				continue // The pod is not healthy, and the others are enough.
+			}
+			// It refuses while the controller has not seen the budget's last change.
+			if left--; left < 0 || budget.Status.ObservedGeneration < budget.Generation {
 				return false
 			}
-			ofBudget[victim] = true
 		}
 	}
 	return true
 }
 
-// evict deletes a victim.
+// evict deletes a victim. The eviction API retries a conflict about the UID, so the informer is asked first for a pod that
+// is gone.
 func (ev *Evaluator) evict(victim, preemptor *v1.Pod) error {
-	if ev.respectsBudgets(preemptor) {
-		return util.EvictPod(ev.Handler.ClientSet(), victim)
+	if !ev.respectsBudgets(preemptor) {
+		return util.DeletePod(ev.Handler.ClientSet(), victim)
 	}
-	return util.DeletePod(ev.Handler.ClientSet(), victim)
+	if current, err := ev.PodLister.Pods(victim.Namespace).Get(victim.Name); err != nil || current.UID != victim.UID {
+		return apierrors.NewNotFound(v1.Resource("pods"), victim.Name)
+	}
+	return util.EvictPod(ev.Handler.ClientSet(), victim)
 }

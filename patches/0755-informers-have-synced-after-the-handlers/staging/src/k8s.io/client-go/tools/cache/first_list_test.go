@@ -4,10 +4,13 @@ package cache
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	fcache "k8s.io/client-go/tools/cache/testing"
 )
 
@@ -25,8 +28,16 @@ func TestHasSyncedWaitsForHandlers(t *testing.T) {
 		indexes[0][obj.(*v1.Pod).Name] = true
 	}})
 	informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { indexes[1][obj.(*v1.Pod).Name] = true }})
+	// A handler that panics has handled the object: the informer skips it.
+	defer func(crash bool) { utilruntime.ReallyCrash = crash }(utilruntime.ReallyCrash)
+	utilruntime.ReallyCrash = false
+	calls := 0
+	informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(interface{}) {
+		if calls++; calls == 5 {
+			panic("the last object")
+		}
+	}})
 	stop := make(chan struct{})
-	defer close(stop)
 	go informer.Run(stop)
 
 	listed := func() bool {
@@ -48,8 +59,22 @@ func TestHasSyncedWaitsForHandlers(t *testing.T) {
 	}
 	// A later change does not undo it, even if it is never handled.
 	source.Add(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "later"}})
+	WaitForCacheSync(stop, func() bool { return atomic.LoadUint64(&informer.processor.listeners[0].added) == 6 })
 	if !informer.HasSynced() {
 		t.Error("the informer has synced no longer")
+	}
+	// A stopped informer drops what it has not given to its handlers. Nobody may wait for that.
+	informer.startedLock.Lock()
+	informer.firstList = firstList{}
+	informer.startedLock.Unlock()
+	if informer.HasSynced() {
+		t.Fatal("the first list has 6 objects now, and the slow handler has handled 5")
+	}
+	close(stop)
+	ends := make(chan struct{})
+	defer time.AfterFunc(time.Minute, func() { close(ends) }).Stop()
+	if !WaitForCacheSync(ends, informer.HasSynced) {
+		t.Error("the stopped informer has not synced")
 	}
 	close(next)
 }
