@@ -29,7 +29,6 @@ func TestHasSyncedWaitsForHandlers(t *testing.T) {
 	}})
 	informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(obj interface{}) { indexes[1][obj.(*v1.Pod).Name] = true }})
 	// A handler that panics has handled the object: the informer skips it.
-	defer func(crash bool) { utilruntime.ReallyCrash = crash }(utilruntime.ReallyCrash)
 	utilruntime.ReallyCrash = false
 	calls := 0
 	informer.AddEventHandler(ResourceEventHandlerFuncs{AddFunc: func(interface{}) {
