@@ -5,6 +5,7 @@ package image
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
 	"debug/buildinfo"
 	"fmt"
 	"io"
@@ -26,7 +27,7 @@ type entry struct {
 }
 
 // Compare returns a sentence with the digest of the image that two archives have in common, or an error with the first
-// file that differs, and why. The first archive may have the older form, with an item of the image for each name.
+// file that differs, and why. An archive may have the older form, with an item of the image for each name.
 func Compare(tag name.Tag, first, second string) (same string, err error) {
 	var digests [2]v1.Hash
 	var contents [2][]entry
@@ -43,13 +44,9 @@ func Compare(tag name.Tag, first, second string) (same string, err error) {
 		}
 	}
 	if digests[0] == digests[1] {
-		manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(first) })
+		same, err := alike(first, second)
 		if err != nil {
-			return "", fmt.Errorf("%s: %w", first, err)
-		}
-		same := "the same bytes"
-		if len(manifest) > 1 {
-			same = "the same layers and configuration (the first archive has the older form, with an item for each name)"
+			return "", err
 		}
 		return fmt.Sprintf("%s: image %s", same, digests[0]), nil
 	}
@@ -70,6 +67,30 @@ func Compare(tag name.Tag, first, second string) (same string, err error) {
 	}
 	return "", nextstep.With(fmt.Errorf("the images have other bytes; the first difference: %s", difference),
 		"git checkout the commit from which the bundle was made, which its provenance names, then make rebuild-check again")
+}
+
+// alike returns what two archives of one image have in common: their bytes, or only the image.
+func alike(paths ...string) (string, error) {
+	var sums [2][sha256.Size]byte
+	form := ""
+	for i, path := range paths {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return "", err
+		}
+		sums[i] = sha256.Sum256(content)
+		manifest, err := tarball.LoadManifest(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil })
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+		if len(manifest) > 1 {
+			form = fmt.Sprintf(" (the %s archive has the older form, with an item for each name)", []string{"first", "second"}[i])
+		}
+	}
+	if sums[0] == sums[1] {
+		return "the same bytes", nil
+	}
+	return "the same layers and configuration" + form, nil
 }
 
 // entries returns the files of an image, layer by layer, and then its configuration, with a line for each field.

@@ -82,6 +82,10 @@ func TestCompareReadsTheOlderForm(t *testing.T) {
 	if want := "the same layers and configuration (the first archive has the older form"; err != nil || !strings.HasPrefix(same, want) {
 		t.Errorf("got %q, %v, want %q", same, err, want)
 	}
+	same, err = Compare(names[0], newer, older)
+	if want := "the same layers and configuration (the second archive has the older form"; err != nil || !strings.HasPrefix(same, want) {
+		t.Errorf("got %q, %v, want %q", same, err, want)
+	}
 	options.Created = options.Created.Add(time.Second)
 	if err := WriteArchive(newer, assemble(t, options), names); err != nil {
 		t.Fatal(err)

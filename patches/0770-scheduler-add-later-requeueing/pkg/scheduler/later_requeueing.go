@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/internal/queue"
 )
 
@@ -54,17 +55,31 @@ func (sched *Scheduler) nodeChange(newNode, oldNode *v1.Node) *framework.Cluster
 
 // requeueAfterNodeDeletion moves pods that fit now that topology domains have fewer nodes.
 func (sched *Scheduler) requeueAfterNodeDeletion() {
-	if sched.laterRequeueing {
-		sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(internalqueue.NodeDelete, nil)
+	if !sched.laterRequeueing {
+		return
+	}
+	sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(internalqueue.NodeDelete, nil)
+	// InterPodAffinity only registers that a node leaves its domains with another label.
+	leaves := framework.ClusterEvent{Resource: framework.Node, ActionType: framework.UpdateNodeLabel, Label: internalqueue.NodeDelete.Label}
+	sched.moveRejectedBy(leaves, names.InterPodAffinity)
+}
+
+// moveRejectedBy moves pods that an event may help and that one of the plugins rejected.
+func (sched *Scheduler) moveRejectedBy(event framework.ClusterEvent, plugins ...string) {
+	if q, ok := sched.SchedulingQueue.(*internalqueue.PriorityQueue); ok {
+		q.MoveRejectedBy(event, plugins...)
 	}
 }
 
 // requeueAfterPodUpdate moves pods that fit now that plugins count a bound pod differently: by other labels, or not at
-// all because it ends.
+// all because it ends. Only PodTopologySpread does not count a pod that ends, and nobody knows what an extender counts.
 func (sched *Scheduler) requeueAfterPodUpdate(oldPod, newPod *v1.Pod) {
-	ends := oldPod.DeletionTimestamp == nil && newPod.DeletionTimestamp != nil
-	if sched.laterRequeueing && (ends || !reflect.DeepEqual(oldPod.Labels, newPod.Labels)) {
+	switch {
+	case !sched.laterRequeueing:
+	case !reflect.DeepEqual(oldPod.Labels, newPod.Labels):
 		sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(internalqueue.AssignedPodUpdate, nil)
+	case oldPod.DeletionTimestamp == nil && newPod.DeletionTimestamp != nil:
+		sched.moveRejectedBy(internalqueue.AssignedPodUpdate, names.PodTopologySpread, framework.ExtenderName)
 	}
 }
 
@@ -76,7 +91,7 @@ func (sched *Scheduler) nominatedNode(pod *v1.Pod) string {
 	return ""
 }
 
-// requeueAfterNomination moves the pods for which another one, of at least their priority, no longer keeps room on a
+// requeueAfterNomination moves the pods for which another pod, of at least their priority, no longer keeps room on a
 // node; there is none if the name is empty.
 func (sched *Scheduler) requeueAfterNomination(nominated *v1.Pod, node string) {
 	if !sched.laterRequeueing || node == "" {
@@ -84,6 +99,6 @@ func (sched *Scheduler) requeueAfterNomination(nominated *v1.Pod, node string) {
 	}
 	priority := corev1helpers.PodPriority(nominated)
 	sched.SchedulingQueue.MoveAllToActiveOrBackoffQueue(internalqueue.AssignedPodDelete, func(pod *v1.Pod) bool {
-		return corev1helpers.PodPriority(pod) <= priority
+		return pod.UID != nominated.UID && corev1helpers.PodPriority(pod) <= priority
 	})
 }

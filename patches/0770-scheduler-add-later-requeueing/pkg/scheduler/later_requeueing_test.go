@@ -151,6 +151,7 @@ func TestLaterRequeueing(t *testing.T) {
 	app := func(name, node string) *v1.Pod { return testPod(name).Label("app", "").Node(node).Obj() }
 	spreads := testPod("waiting").Label("app", "").Req(cpu("1")).SpreadConstraint(1, "zone", v1.DoNotSchedule, st.MakeLabelSelector().Exists("app").Obj()).Obj()
 	repels := testPod("waiting").PodAntiAffinityExists("app", "host", st.PodAntiAffinityWithRequiredReq).Obj()
+	repelsZone := testPod("waiting").PodAntiAffinityExists("app", "zone", st.PodAntiAffinityWithRequiredReq).Obj()
 	small := testPod("waiting").Req(cpu("1")).Obj()
 	// A zone that has no room has too few pods.
 	uneven := func(s *requeueing) {
@@ -177,6 +178,10 @@ func TestLaterRequeueing(t *testing.T) {
 		event  func(s *requeueing)
 	}{
 		"a node is deleted": {uneven, spreads, func(s *requeueing) { s.deleteNodeFromCache(testNode("b", "b").Obj()) }},
+		"the node of a pod that repels is deleted": {func(s *requeueing) {
+			s.nodes(testNode("a", "a").Obj(), testNode("b", "a").Obj())
+			s.bound(app("1", "b"))
+		}, repelsZone, func(s *requeueing) { s.deleteNodeFromCache(testNode("b", "a").Obj()) }},
 		"a node has other labels and resources": {func(s *requeueing) { s.nodes(st.MakeNode().Name("a").Capacity(cpu("1")).Obj()) }, spreads, func(s *requeueing) {
 			s.updateNodeInCache(st.MakeNode().Name("a").Capacity(cpu("1")).Obj(), testNode("a", "a").Obj())
 		}},
@@ -233,6 +238,34 @@ func TestLaterRequeueing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestLaterRequeueingWithoutUse has events that help no pod.
+func TestLaterRequeueingWithoutUse(t *testing.T) {
+	app, nominated := testPod("1").Label("app", "").Node("a"), testPod("waiting").Req(cpu("5")).NominatedNodeName("a").Obj()
+	for name, tt := range map[string]struct {
+		pod   *v1.Pod
+		event func(s *requeueing)
+	}{
+		"a pod that repels begins to end": {testPod("waiting").PodAntiAffinityExists("app", "host", st.PodAntiAffinityWithRequiredReq).Obj(), func(s *requeueing) {
+			old := app.Obj().DeepCopy()
+			s.updatePodInCache(old, app.Terminating().Obj())
+		}},
+		"the pod itself is nominated no more": {nominated, func(s *requeueing) {
+			updated := nominated.DeepCopy()
+			updated.ResourceVersion, updated.Status.NominatedNodeName = "2", ""
+			s.updatePodInSchedulingQueue(nominated, updated)
+		}},
+	} {
+		s := newRequeueing(t, true, false, false)
+		s.nodes(testNode("a", "a").Obj())
+		s.bound(app.Obj().DeepCopy())
+		s.try(tt.pod)
+		tt.event(s)
+		if where := s.where("waiting"); where != records.InUnschedulable {
+			t.Errorf("%s: the pod is %q", name, where)
+		}
 	}
 }
 

@@ -35,18 +35,45 @@ func (p *PriorityQueue) podsToMoveFor(pod *v1.Pod, event framework.ClusterEvent)
 	for _, info := range matching {
 		matches[info] = true
 	}
+	helped := p.helpedBy(event)
 	for _, info := range p.unschedulableQ.podInfoMap {
-		// A pod that is added helps InterPodAffinity only with such a term, and PodTopologySpread only in its namespace.
-		plugins := info.UnschedulablePlugins.Difference(sets.NewString(names.InterPodAffinity))
-		if info.Pod.Namespace != pod.Namespace {
-			plugins.Delete(names.PodTopologySpread)
+		if matches[info] {
+			continue
 		}
-		rejected := &framework.QueuedPodInfo{PodInfo: info.PodInfo, UnschedulablePlugins: plugins}
-		if !matches[info] && p.podMatchesEvent(rejected, event) {
-			matching = append(matching, info)
+		for plugin := range info.UnschedulablePlugins {
+			// PodTopologySpread only counts pods of the same namespace.
+			if helped.Has(plugin) && (plugin != names.PodTopologySpread || info.Pod.Namespace == pod.Namespace) {
+				matching = append(matching, info)
+				break
+			}
 		}
 	}
 	return matching
+}
+
+// helpedBy returns what may no longer reject a pod after the event of an added one. InterPodAffinity is left out: a
+// pod that is added helps it only with a matching term.
+func (p *PriorityQueue) helpedBy(added framework.ClusterEvent) sets.String {
+	helped := sets.NewString(framework.ExtenderName)
+	for event, plugins := range p.clusterEventMap {
+		if event.IsWildCard() || event.Resource == added.Resource && event.ActionType&added.ActionType != 0 {
+			helped = helped.Union(plugins)
+		}
+	}
+	return helped.Delete(names.InterPodAffinity)
+}
+
+// MoveRejectedBy moves pods that an event may help and that one of the plugins rejected.
+func (p *PriorityQueue) MoveRejectedBy(event framework.ClusterEvent, plugins ...string) {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	var rejected []*framework.QueuedPodInfo
+	for _, info := range p.unschedulableQ.podInfoMap {
+		if info.UnschedulablePlugins.HasAny(plugins...) {
+			rejected = append(rejected, info)
+		}
+	}
+	p.movePodsToActiveOrBackoffQueue(rejected, event)
 }
 
 // fitsElsewhere reports whether another label of a node may help a pod on other nodes, whether or not the pod fits on

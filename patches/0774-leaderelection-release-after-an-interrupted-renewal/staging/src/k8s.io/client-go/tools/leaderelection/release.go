@@ -5,6 +5,7 @@ package leaderelection
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/errors"
 	rl "k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -25,6 +26,11 @@ func (le *LeaderElector) writeReleased(released rl.LeaderElectionRecord) error {
 		}
 		if err := le.config.Lock.Update(ctx, released); !errors.IsConflict(err) {
 			return err
+		}
+		select {
+		case <-time.After(le.config.RetryPeriod / 10):
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
 }

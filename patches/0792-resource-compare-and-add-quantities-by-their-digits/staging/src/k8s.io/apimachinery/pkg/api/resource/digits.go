@@ -27,7 +27,7 @@ func compare(x, y *inf.Dec) int {
 	return x.Cmp(y)
 }
 
-// negligible is a number of digits: an amount with so many fewer than another does not change their sum.
+// negligible is a number of digits: an amount with so many fewer than another as good as does not change their sum.
 const negligible = 40
 
 // add sets x to the sum of x and y. Like inf.Dec's Cmp, its Add writes out all zeros of the larger amount.
@@ -56,4 +56,13 @@ func integerDigits(amount *inf.Dec) (least, most int64) {
 	bits, scale := int64(amount.UnscaledBig().BitLen()), int64(amount.Scale())
 	// The decimal logarithm of 2 is between 0.30102 and 0.30103.
 	return (bits-1)*30102/100000 + 1 - scale, bits*30103/100000 + 1 - scale
+}
+
+// shortFormat returns the format of a quantity, but that with an exponent for one with so many zeros that BinarySI would
+// take seconds to write them out, and DecimalSI has no suffix.
+func (q *Quantity) shortFormat() Format {
+	if q.d.Dec != nil && q.d.Dec.Scale() < -negligible {
+		return DecimalExponent
+	}
+	return q.Format
 }

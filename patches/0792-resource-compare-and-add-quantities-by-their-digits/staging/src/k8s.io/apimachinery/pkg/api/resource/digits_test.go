@@ -67,3 +67,15 @@ func TestSumsOfAmountsFarApart(t *testing.T) {
 		}
 	}
 }
+
+func TestStringOfLargeSums(t *testing.T) {
+	for _, x := range []string{"1", "1Ki"} {
+		sum := MustParse(x)
+		sum.Sub(MustParse("12345678901234567890e100000"))
+		wantSmall(t, "the text of "+x+" less a large amount", func() {
+			if got, want := sum.String(), "-123456789012345678900e99999"; got != want {
+				t.Errorf("%s less a large amount is %s, want %s", x, got, want)
+			}
+		})
+	}
+}
