@@ -16,6 +16,9 @@ import (
 func (le *LeaderElector) writeReleased(released rl.LeaderElectionRecord) error {
 	ctx, cancel := context.WithTimeout(context.Background(), le.config.RenewDeadline)
 	defer cancel()
+	if err := le.config.Lock.Update(ctx, released); err == nil {
+		return nil
+	}
 	for {
 		current, _, err := le.config.Lock.Get(ctx)
 		if err != nil {

@@ -21,7 +21,7 @@ import (
 )
 
 // TestReleaseAfterAnInterruptedRenewal ends a leader during a request of its renewal. Its requests are GET and POST to
-// acquire the lease, GET and PUT to renew it, and then those of the release, one after the other.
+// acquire the lease, GET and PUT to renew it, and then those of the release: PUT, and GET and PUT until one succeeds.
 func TestReleaseAfterAnInterruptedRenewal(t *testing.T) {
 	other, resource := "other", schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 	for name, tt := range map[string]struct {
@@ -34,8 +34,8 @@ func TestReleaseAfterAnInterruptedRenewal(t *testing.T) {
 		"a read":                       {interrupted: 3},
 		"a renewal that is applied":    {interrupted: 4, applied: true},
 		"a renewal that is not":        {interrupted: 4},
-		"one that is applied too late": {interrupted: 4, changed: 6, change: func(lease *coordinationv1.Lease) { lease.ResourceVersion += "1" }},
-		"one of an earlier leader":     {interrupted: 4, changed: 5, change: func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &other }, want: other},
+		"one that is applied too late": {interrupted: 4, applied: true, changed: 7, change: func(lease *coordinationv1.Lease) { lease.ResourceVersion += "1" }},
+		"one of an earlier leader":     {interrupted: 4, applied: true, changed: 6, change: func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = &other }, want: other},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithCancel(context.Background())
