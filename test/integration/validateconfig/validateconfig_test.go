@@ -226,7 +226,7 @@ func TestValidateConfig(t *testing.T) {
 		},
 		{
 			name: "NodeResourcesFit refuses its args", config: "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]}]\n",
-			want: []string{`error: profiles[0]: plugin NodeResourcesFit: ignoredResources[0]: Invalid value: "a b"`}, code: 1,
+			want: []string{`error: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b"`}, code: 1,
 		},
 		{
 			name: "an extender over HTTPS without a CA", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true}]` + "\n",

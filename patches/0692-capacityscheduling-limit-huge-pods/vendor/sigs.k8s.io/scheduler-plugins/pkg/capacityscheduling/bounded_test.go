@@ -15,7 +15,8 @@ import (
 func TestHugePodsDoNotEmptyTheirQuota(t *testing.T) {
 	max := v1.ResourceList{v1.ResourceCPU: resource.MustParse("10"), v1.ResourceMemory: resource.MustParse("10Gi")}
 	quota := &ElasticQuotaInfo{Namespace: "a", pods: sets.NewString(), Min: framework.NewResource(nil), Max: maxLimit(max), Used: framework.NewResource(nil)}
-	huge := v1.ResourceList{v1.ResourceCPU: resource.MustParse("10P"), v1.ResourceMemory: resource.MustParse("18446743073709551616")}
+	// Each fits an int64, and two of them do not.
+	huge := v1.ResourceList{v1.ResourceCPU: resource.MustParse("7P"), v1.ResourceMemory: resource.MustParse("7E")}
 	var pods []*v1.Pod
 	for _, name := range []string{"first", "second"} {
 		pod := &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: huge}}}}}
