@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
@@ -72,6 +73,9 @@ const (
 
 // key is the type by which the informer factory knows the informer.
 type key struct{ runtime.Object }
+
+// Resource returns the resource that the informer reads.
+func (*key) Resource() schema.GroupVersionResource { return resource }
 
 // groupsOf returns the groups of an informer factory.
 func groupsOf(factory informers.SharedInformerFactory, client dynamic.Interface, profile string) (*groups, error) {

@@ -11,6 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/saturating"
 )
 
@@ -246,6 +247,9 @@ func Shape(pod *v1.Pod, labels bool) string {
 	encoded, err := shape.Marshal()
 	if err != nil {
 		return string(pod.UID)
+	}
+	if found := laterfields.Pods.Of(pod.UID); found != nil {
+		return fmt.Sprint(string(encoded), *found)
 	}
 	return string(encoded)
 }
