@@ -36,12 +36,13 @@ var (
 	plain = words(`apiVersion kind operator effect phase status protocol schedulerName preemptionPolicy whenUnsatisfiable volumeMode accessModes
 		driver provisioner volumeBindingMode reclaimPolicy persistentVolumeReclaimPolicy creationTimestamp deletionTimestamp startTime
 		lastTransitionTime timestamp window minAvailable maxUnavailable unhealthyPodEvictionPolicy topologyPolicies completionMode
-		restartPolicy capacity maximumVolumeSize`)
+		restartPolicy capacity maximumVolumeSize nodeAffinityPolicy nodeTaintsPolicy action`)
 	// amounts are maps from names of resources.
-	amounts = words("allocatable capacity requests limits overhead usage min max used minResources")
+	amounts = words("allocatable capacity requests limits overhead usage min max used minResources allocatedResources mapping")
 	// known are texts that are the same in all clusters.
 	known = words(`default kube-system system-cluster-critical system-node-critical 0.0.0.0 metadata.name latest Node
-		Ready MemoryPressure DiskPressure PIDPressure NetworkUnavailable PodScheduled Initialized ContainersReady Unschedulable`)
+		Ready MemoryPressure DiskPressure PIDPressure NetworkUnavailable PodScheduled Initialized ContainersReady Unschedulable
+		PodResizePending PodResizeInProgress Infeasible Deferred`)
 	// zones may have several values in one, with two underscores between them.
 	zones = words("topology.kubernetes.io/zone failure-domain.beta.kubernetes.io/zone topology.kubernetes.io/region failure-domain.beta.kubernetes.io/region")
 	// ofControllers are keys of labels that Kubernetes' controllers set.
@@ -154,9 +155,9 @@ func (a *anonymizer) value(kind, above, name string, value any) any {
 		}
 	case string:
 		switch {
-		case plain[name], above == "drivers" && name == "name", above == "metadata" && name == "name" && kind == "CSIDriver",
+		case plain[name], above == "resources", above == "drivers" && name == "name", above == "metadata" && name == "name" && kind == "CSIDriver",
 			kind == "NodeResourceTopology" && above != "metadata" && above != "ownerReferences":
-		case name == "topologyKey", name == "topologyKeys":
+		case name == "topologyKey", name == "topologyKeys", name == "matchLabelKeys", name == "mismatchLabelKeys":
 			return a.labelKey(value)
 		case name == "image", above == "images":
 			return a.image(value)

@@ -30,23 +30,28 @@ const pageSize = 500
 // The fields of objects that scheduling depends on. A dot leads into a map, and into each element of a list.
 const (
 	metadataFields  = "name namespace uid resourceVersion labels annotations ownerReferences creationTimestamp deletionTimestamp deletionGracePeriodSeconds"
-	containerFields = "name image resources restartPolicy ports.containerPort ports.hostPort ports.hostIP ports.protocol"
-	claimFields     = "accessModes resources.requests selector storageClassName volumeMode volumeName"
-	diskFields      = "csi.driver gcePersistentDisk.pdName gcePersistentDisk.readOnly awsElasticBlockStore.volumeID awsElasticBlockStore.readOnly " +
+	containerFields = "name image resources restartPolicy ports.containerPort ports.hostPort ports.hostIP ports.protocol " +
+		"restartPolicyRules.action volumeMounts.bindMountOptions"
+	claimFields = "accessModes resources.requests selector storageClassName volumeMode volumeName"
+	diskFields  = "csi.driver gcePersistentDisk.pdName gcePersistentDisk.readOnly awsElasticBlockStore.volumeID awsElasticBlockStore.readOnly " +
 		"azureDisk.diskName rbd.monitors rbd.image rbd.pool rbd.readOnly iscsi.iqn iscsi.lun iscsi.targetPortal iscsi.readOnly"
 )
 
 var (
 	podFields = "nodeName nodeSelector affinity tolerations topologySpreadConstraints schedulerName priority priorityClassName preemptionPolicy overhead " +
-		"terminationGracePeriodSeconds hostNetwork " + below("containers", containerFields) + " " + below("initContainers", containerFields) +
+		"terminationGracePeriodSeconds hostNetwork hostUsers schedulingGates resourceClaims resources schedulingGroup workloadRef " + below("containers", containerFields) + " " + below("initContainers", containerFields) +
 		" volumes.name volumes.persistentVolumeClaim " + below("volumes", diskFields) + " volumes.ephemeral.volumeClaimTemplate.metadata.labels " +
 		below("volumes.ephemeral.volumeClaimTemplate.spec", claimFields)
+	// statusFields include what kubelets of later releases say of resized pods.
+	statusFields = "phase startTime nominatedNodeName conditions.type conditions.status conditions.reason conditions.lastTransitionTime " +
+		"resources allocatedResources nodeAllocatableResourceClaimStatuses " + below("containerStatuses", "name resources allocatedResources") + " " +
+		below("initContainerStatuses", "name resources allocatedResources")
 	templateFields = below("spec.template.metadata", "labels annotations") + " " + below("spec.template.spec", podFields)
 )
 
 // taken are the objects of a snapshot. Pods are read first: what they refer to is older.
 var taken = []struct{ group, resource, fields string }{
-	{"", "pods", below("spec", podFields) + " " + below("status", "phase startTime nominatedNodeName conditions.type conditions.status conditions.reason conditions.lastTransitionTime")},
+	{"", "pods", below("spec", podFields) + " " + below("status", statusFields)},
 	{"", "nodes", "spec.unschedulable spec.taints status.allocatable status.capacity status.conditions.type status.conditions.status status.conditions.reason status.images"},
 	{"", "persistentvolumes", below("spec", "accessModes capacity claimRef.namespace claimRef.name claimRef.uid nodeAffinity persistentVolumeReclaimPolicy storageClassName volumeMode csi.volumeHandle "+diskFields) + " status.phase"},
 	{"", "persistentvolumeclaims", below("spec", claimFields) + " status.phase status.capacity"},

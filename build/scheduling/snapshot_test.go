@@ -24,6 +24,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/jsonpath"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
@@ -35,18 +36,24 @@ const live = `
  status: {allocatable: {cpu: "4", example.com/gpu: "2"}, nodeInfo: {machineID: secret}, addresses: [{type: InternalIP, address: secret}],
   conditions: [{type: Ready, status: "True", reason: KubeletReady, message: secret}], images: [{names: ["corp.example/web:latest", "corp.example/web@sha256:c0"], sizeBytes: 9}]}}
 ---
-{apiVersion: v1, kind: Pod, metadata: {name: corp-web-5d7f8-abcde, namespace: corp-shop, uid: corp-uid, labels: {app.kubernetes.io/name: corp-web, pod-template-hash: 5d7f8},
+{apiVersion: v1, kind: Pod, metadata: {name: corp-web-5d7f8-abcde, namespace: corp-shop, uid: corp-uid, labels: {app.kubernetes.io/name: corp-web, pod-template-hash: 5d7f8, corp.example/part: corp-a},
   ownerReferences: [{apiVersion: apps/v1, kind: ReplicaSet, name: corp-web-5d7f8, controller: true}, {apiVersion: corp.example/v1, kind: CorpThing, name: corp-web}]},
  spec: {nodeName: corp-node-10, schedulerName: second-scheduler, priorityClassName: system-node-critical, serviceAccountName: secret, imagePullSecrets: [{name: secret}],
   nodeSelector: {corp.example/pool: corp-fast}, tolerations: [{key: corp.example/team, operator: Equal, value: corp-red, effect: NoSchedule}],
   affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: corp.example/generation, operator: Gt, values: ["6"]},
      {key: corp.example/kept, operator: In, values: [corpkept]}, {key: topology.kubernetes.io/zone, operator: NotIn, values: [corp-b]}], matchFields: [{key: metadata.name, operator: In, values: [corp-node-10]}]}]}},
-   podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: corp.example/pool, namespaces: [corp-shop], labelSelector: {matchExpressions: [{key: app.kubernetes.io/name, operator: In, values: [corp-web]}]}}]}},
+   podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: corp.example/pool, namespaces: [corp-shop], labelSelector: {matchExpressions: [{key: app.kubernetes.io/name, operator: In, values: [corp-web]}]}, mismatchLabelKeys: [corp.example/part]}]}},
+  schedulingGates: [{name: corp.example/gate}], resourceClaims: [{name: corp-gpu, resourceClaimTemplateName: corp-gpus}], resources: {requests: {cpu: "3"}}, schedulingGroup: {podGroupName: corp-group}, hostUsers: false,
+  topologySpreadConstraints: [{topologyKey: corp.example/pool, minDomains: 2, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor, matchLabelKeys: [pod-template-hash]}],
+  initContainers: [{name: corp-side, restartPolicy: Always, env: [{name: secret}]}],
   containers: [{name: corp-main, image: corp.example/web, command: [secret], args: [secret], env: [{name: secret, value: secret}], envFrom: [{secretRef: {name: secret}}],
-    resources: {requests: {cpu: 100m, example.com/gpu: "1"}}, livenessProbe: {exec: {command: [secret]}}, lifecycle: {preStop: {exec: {command: [secret]}}}, volumeMounts: [{name: corp-data, mountPath: /secret}]}],
+    resources: {requests: {cpu: 100m, example.com/gpu: "1"}, claims: [{name: corp-gpu}]}, livenessProbe: {exec: {command: [secret]}}, lifecycle: {preStop: {exec: {command: [secret]}}}, volumeMounts: [{name: corp-data, mountPath: /secret, bindMountOptions: [corp]}], restartPolicyRules: [{action: RestartAllContainers, exitCodes: {operator: secret}}]}],
   volumes: [{name: corp-token, secret: {secretName: secret}}, {name: corp-config, configMap: {name: secret}}, {name: corp-host, hostPath: {path: /secret}},
    {name: corp-data, persistentVolumeClaim: {claimName: corp-claim}}, {name: corp-tmp, ephemeral: {volumeClaimTemplate: {spec: {storageClassName: corp-class}}}}]},
- status: {phase: Running, podIP: secret, message: secret, conditions: [{type: PodScheduled, status: "True", message: secret}]}}
+ status: {phase: Running, podIP: secret, message: secret, conditions: [{type: PodScheduled, status: "True", message: secret}, {type: PodResizePending, status: "True", reason: Infeasible}],
+  nodeAllocatableResourceClaimStatuses: [{resourceClaimName: corp-gpu, containers: [corp-main], resources: {cpu: 60m}, mapping: [{name: cpu, quantity: 50m}], overhead: [{name: cpu, perPod: 40m}]}],
+  allocatedResources: {cpu: "3"}, resources: {requests: {cpu: "3"}}, containerStatuses: [{name: corp-main, containerID: secret, allocatedResources: {cpu: 70m}, resources: {requests: {cpu: 80m}}}],
+  initContainerStatuses: [{name: corp-side, imageID: secret, allocatedResources: {cpu: 90m}}]}}
 ---
 {apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: corp-web-5d7f8-abcde-corp-tmp, namespace: corp-shop, annotations: {pv.kubernetes.io/bind-completed: "yes", volume.kubernetes.io/selected-node: corp-node-10}},
  spec: {storageClassName: corp-class, volumeName: corp-volume, dataSource: {name: secret}}}
@@ -142,6 +149,7 @@ func TestSnapshot(t *testing.T) {
 				t.Errorf("warnings are\n%s", warnings)
 			}
 			relations(t, printed)
+			laterRelations(t, printed["Pod"])
 		})
 	}
 	if _, _, _, err := snapshotOf(t, anonymize, "pods"); err == nil || !strings.Contains(err.Error(), "; next: kubectl auth can-i list pods --all-namespaces") {
@@ -182,4 +190,50 @@ func relations(t *testing.T, printed map[string]*unstructured.Unstructured) {
 			t.Errorf("not so any more: %s", relation)
 		}
 	}
+}
+
+// laterRelations checks the fields of later releases, which the types lack.
+func laterRelations(t *testing.T, pod *unstructured.Unstructured) {
+	t.Helper()
+	key := ""
+	for label := range pod.GetLabels() {
+		if label != "app.kubernetes.io/name" && label != "pod-template-hash" {
+			key = label
+		}
+	}
+	for path, want := range map[string]string{
+		"{.spec.topologySpreadConstraints[*]['matchLabelKeys','minDomains','nodeAffinityPolicy','nodeTaintsPolicy']}":           `["pod-template-hash"] 2 Ignore Honor`,
+		"{.spec.affinity.podAntiAffinity..mismatchLabelKeys}":                                                                   `["` + key + `"]`,
+		"{.spec.resources.requests.cpu} {.spec.initContainers[0].restartPolicy}":                                                "3 Always",
+		"{.status.resources.requests.cpu} {.status.allocatedResources}":                                                         `3 {"cpu":"3"}`,
+		"{.spec.containers[0].resources.claims[0].name}":                                                                        found(t, pod, "{.spec.resourceClaims[0].name}"),
+		"{.status.containerStatuses[0].name}":                                                                                   found(t, pod, "{.spec.containers[0].name}"),
+		"{.status.initContainerStatuses[0].name}":                                                                               found(t, pod, "{.spec.initContainers[0].name}"),
+		"{.spec.hostUsers} {.spec.containers[0].restartPolicyRules[0].action}":                                                  "false RestartAllContainers",
+		"{.status.nodeAllocatableResourceClaimStatuses[0].resources} {.status.nodeAllocatableResourceClaimStatuses[0].mapping}": `{"cpu":"60m"} [{"name":"cpu","quantity":"50m"}]`,
+		"{.status.nodeAllocatableResourceClaimStatuses[0].overhead}":                                                            `[{"name":"cpu","perPod":"40m"}]`,
+		"{.status.conditions[1]['type','reason']}":                                                                              "PodResizePending Infeasible",
+		"{.status.containerStatuses[0].resources.requests.cpu} {.status.containerStatuses[0].allocatedResources}":               `80m {"cpu":"70m"}`,
+		"{.status.initContainerStatuses[0].allocatedResources}":                                                                 `{"cpu":"90m"}`,
+	} {
+		if got := found(t, pod, path); got != want {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+	for _, path := range []string{"{.spec.schedulingGates[0].name}", "{.spec.resourceClaims[0].name}", "{.spec.resourceClaims[0].resourceClaimTemplateName}", "{.spec.schedulingGroup.podGroupName}",
+		"{.spec.containers[0].volumeMounts[0].bindMountOptions[0]}"} {
+		if found(t, pod, path) == "" {
+			t.Errorf("%s is missing", path)
+		}
+	}
+}
+
+// found returns what a JSONPath finds in an object.
+func found(t *testing.T, object *unstructured.Unstructured, path string) string {
+	t.Helper()
+	template, text := jsonpath.New("").AllowMissingKeys(true), &strings.Builder{}
+	if err := errors.Join(template.Parse(path), template.Execute(text, object.Object)); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
 }

@@ -13,7 +13,7 @@ type actor struct {
 
 // actors are all of them. docs/simulate.md has the same table.
 var actors = []actor{
-	{"eviction API", "a budget without disruptions left, a pod that does not run or is not ready, and an empty selector, as in 1.23",
+	{"eviction API", "a budget without disruptions left, a pod that does not run or is not ready, and an empty selector, as in 1.23; unhealthyPodEvictionPolicy",
 		"its rate limits", "a pod that several budgets select: 1.23 never evicts it"},
 	{"disruption controller", "a budget allows one disruption less until the pod that replaces the disrupted one runs",
 		"changes of desiredHealthy", ""},

@@ -105,6 +105,7 @@ func TestOthersAct(t *testing.T) {
 		"an empty selector":                     {two + allowing("web", "{}", none), "drain --each node-0", "node-0: 2 pods move"},
 		"a pod that does not run has no budget": {strings.Replace(two, "Running", "Pending", 1) + allowing("web", byApp, "{currentHealthy: 2, desiredHealthy: 3, expectedPods: 3}"), "drain node-0", "1 pods move, 0 would wait, 1 are blocked"},
 		"a pod that is not ready is not needed": {unready + allowing("web", byApp, "{currentHealthy: 2, desiredHealthy: 2, expectedPods: 3}"), "drain node-0", "can finish: 2 pods move"},
+		"a budget that always allows it":        {strings.Replace(unready+allowing("web", byApp, "{currentHealthy: 2, desiredHealthy: 3, expectedPods: 3}"), "maxUnavailable: 1", "maxUnavailable: 1, unhealthyPodEvictionPolicy: AlwaysAllow", 1), "drain node-0", "1 pods move, 0 would wait, 1 are blocked"},
 		"claims of a StatefulSet":               {zones(waiting + inZoneA), "fit --pod db.yaml", "default/db: 2 more fit, on 1 nodes"},
 		"claims that are bound at once":         {zones(inZoneA), "fit --pod db.yaml", "default/db: 2 more fit, on 1 nodes"},
 		"claims of a migrated driver":           {migrated, "fit --pod db.yaml", "default/db: 4 more fit, on 2 nodes"},

@@ -16,7 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+	"k8s.io/apimachinery/pkg/types"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 )
 
@@ -30,6 +32,8 @@ type work struct {
 	Question        question
 	Taken           time.Time
 	PodUse, NodeUse map[string]v1.ResourceList
+	Later           map[types.UID]*laterfields.Found
+	EvictUnhealthy  map[string]bool
 	Custom          []*unstructured.Unstructured
 	Events          []input.Event
 	Workloads       []input.Workload
@@ -61,6 +65,7 @@ func (w *work) write(file io.WriteCloser) error {
 	defer file.Close()
 	of := w.cluster
 	w.Taken, w.PodUse, w.NodeUse, w.Custom = of.Taken, of.PodUse, of.NodeUse, of.Custom
+	w.Later, w.EvictUnhealthy = of.Later, of.EvictUnhealthy
 	buffer := bufio.NewWriterSize(file, 1<<20)
 	encoder := gob.NewEncoder(buffer)
 	header, err := json.Marshal(w)
@@ -110,7 +115,8 @@ func open(path string) (*work, error) {
 	if err := json.Unmarshal(header, w); err != nil {
 		return nil, err
 	}
-	w.cluster = &input.Cluster{Taken: w.Taken, PodUse: w.PodUse, NodeUse: w.NodeUse, Custom: w.Custom}
+	w.cluster = &input.Cluster{Taken: w.Taken, PodUse: w.PodUse, NodeUse: w.NodeUse, Custom: w.Custom,
+		Later: w.Later, EvictUnhealthy: w.EvictUnhealthy}
 	for {
 		var data []byte
 		if err := decoder.Decode(&data); errors.Is(err, io.EOF) {

@@ -12,6 +12,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 )
 
 // bytesOfBatch is how much text is decoded in parallel.
@@ -33,7 +34,8 @@ type clusterReader struct {
 // *Error.
 func ReadCluster(paths []string) (*Cluster, error) {
 	c := &clusterReader{seen: map[key]place{}, like: map[types.UID]*v1.Pod{}, cluster: Cluster{Ignored: map[string]int{},
-		PodUse: map[string]v1.ResourceList{}, NodeUse: map[string]v1.ResourceList{}}}
+		PodUse: map[string]v1.ResourceList{}, NodeUse: map[string]v1.ResourceList{},
+		Later: map[types.UID]*laterfields.Found{}, EvictUnhealthy: map[string]bool{}}}
 	if err := eachFile(paths, c.readFile); err != nil {
 		return nil, err
 	}
@@ -150,10 +152,16 @@ func (c *clusterReader) add(d decoded) error {
 			share(object, like)
 		}
 		c.like[owner] = object
+		if d.found != nil {
+			c.cluster.Later[object.UID] = d.found
+		}
 		c.cluster.Pods = append(c.cluster.Pods, object)
 	case nil:
 		c.addUse(d.usage)
 	default:
+		if d.evictUnhealthy {
+			c.cluster.EvictUnhealthy[d.namespace+"/"+d.name] = true
+		}
 		c.cluster.Objects = append(c.cluster.Objects, object)
 	}
 	return nil

@@ -3,6 +3,7 @@
 package input
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
 	coredefaults "k8s.io/kubernetes/pkg/apis/core/v1"
 	storagedefaults "k8s.io/kubernetes/pkg/apis/storage/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 )
 
 // kinds are the kinds that are used, by group.
@@ -72,6 +74,9 @@ type decoded struct {
 	object runtime.Object
 	custom *unstructured.Unstructured
 	usage  *metrics
+	// found are the later fields of a pod or a template, and evictUnhealthy is a budget's.
+	found          *laterfields.Found
+	evictUnhealthy bool
 	// time is the latest time in the object.
 	time time.Time
 	err  error
@@ -164,7 +169,41 @@ func (d *decoded) decode(i *item) error {
 	}
 	d.object.GetObjectKind().SetGroupVersionKind(gvk)
 	defaults.Default(d.object)
+	d.readLater(i.text)
 	return d.finish(version)
+}
+
+// readLater reads the fields of later releases that the types lack. Those of a pod or a template change its requests.
+func (d *decoded) readLater(text []byte) {
+	var object struct {
+		Spec struct {
+			Template, JobTemplate      json.RawMessage
+			UnhealthyPodEvictionPolicy string
+		}
+	}
+	template, _ := templateOf(d.object)
+	pod, isPod := d.object.(*v1.Pod)
+	_, isBudget := d.object.(*policyv1.PodDisruptionBudget)
+	if template != nil || isBudget {
+		_ = json.Unmarshal(text, &object) // It has been decoded before.
+	}
+	switch {
+	case isPod && !laterfields.MayBeIn(text, pod):
+	case isPod:
+		// Nothing is refused that has a node already. The pod that its owner makes in its place may be.
+		again := pod.DeepCopy()
+		again.Spec.NodeName = ""
+		d.found = laterfields.FromJSON(text, again)
+		laterfields.FromJSON(text, pod)
+	case object.Spec.JobTemplate != nil:
+		d.readLater(object.Spec.JobTemplate)
+	case template != nil:
+		of := &v1.Pod{ObjectMeta: template.ObjectMeta, Spec: template.Spec}
+		d.found = laterfields.FromJSON(object.Spec.Template, of)
+		template.Spec = of.Spec
+	case isBudget:
+		d.evictUnhealthy = object.Spec.UnhealthyPodEvictionPolicy == "AlwaysAllow"
+	}
 }
 
 // isCustom reports whether objects of a group are kept for plugins of other projects.

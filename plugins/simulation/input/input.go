@@ -9,6 +9,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 )
 
 // Cluster is the state with which a simulation begins.
@@ -22,6 +24,10 @@ type Cluster struct {
 	Objects []runtime.Object
 	// Custom are objects of groups that Kubernetes itself does not have, such as PodGroup.
 	Custom []*unstructured.Unstructured
+	// Later are the later fields of Pods, by UID, as far as the pods themselves do not have them.
+	Later map[types.UID]*laterfields.Found
+	// EvictUnhealthy has the namespace/name of each PodDisruptionBudget whose unhealthyPodEvictionPolicy is AlwaysAllow.
+	EvictUnhealthy map[string]bool
 	// PodUse and NodeUse are the measured use (metrics.k8s.io) by namespace/name, or by name.
 	PodUse, NodeUse map[string]v1.ResourceList
 	// Taken is the latest time in the objects.
@@ -77,6 +83,8 @@ type Workload struct {
 	// Pod is the template, with namespace and name. The name of pod i is that name if Count is 1, and otherwise the name,
 	// "-" and i.
 	Pod *v1.Pod
+	// Later are the later fields of each pod, or nil.
+	Later *laterfields.Found
 	// Owner is KIND/NAME of the pods' controller, or empty.
 	Owner string
 	Count int

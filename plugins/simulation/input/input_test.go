@@ -19,6 +19,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1beta1 "k8s.io/api/storage/v1beta1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	podresource "k8s.io/kubernetes/pkg/api/v1/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 )
 
 const (
@@ -439,6 +441,7 @@ func TestReadTraceErrors(t *testing.T) {
 		{"no events", "time\n", ": there are no events"},
 		{"unknown field", `{"time":"0","delet":"x/a"}`, `:1: the column "delet" is unknown`},
 		{"unknown field of a pod", `{"time":"0","pod":{"spec":{"container":[]}}}`, ":1: pod cannot be decoded: field container is unknown"},
+		{"later field in a wrong place", `{"time":"0","pod":{"schedulingGates":[],"spec":{"schedulingGates":[],"containers":[{}]}}}`, ":1: pod cannot be decoded: field schedulingGates is unknown"},
 		{"cut line", `{"time":"0","delete":"x/a"}` + "\n" + `{"time":"0`, ":2: the file is cut"},
 	}
 	for _, tt := range tests {
@@ -446,5 +449,68 @@ func TestReadTraceErrors(t *testing.T) {
 			_, err := ReadTrace(write(t, t.TempDir(), "a", tt.text))
 			wantError(t, err, "a", tt.want)
 		})
+	}
+}
+
+// TestReadLaterFields verifies that pods of all sources have their later fields, and requests that include sidecars.
+func TestReadLaterFields(t *testing.T) {
+	const spec = `{%s"schedulingGates":[{"name":"quota"}],"resourceClaims":[{"name":"gpu","resourceClaimName":"gpu"}],"containers":[{"name":"c","resources":{"requests":{"cpu":"1"}}}],` +
+		`"initContainers":[{"name":"side","restartPolicy":"Always","resources":{"requests":{"cpu":"2"}}}]}`
+	waiting, placed := fmt.Sprintf(spec, ""), fmt.Sprintf(spec, `"nodeName":"n1",`)
+	snapshot := func(objects string) *Cluster {
+		c, err := ReadCluster([]string{write(t, t.TempDir(), "a.json", jsonNode+objects)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	ofSnapshot := func(objects string) (*v1.Pod, *laterfields.Found) {
+		c := snapshot(objects)
+		return c.Pods[0], c.Later[c.Pods[0].UID]
+	}
+	ofManifest := func(object string) (*v1.Pod, *laterfields.Found) {
+		w, err := ReadWorkloads([]string{write(t, t.TempDir(), "a.json", object)}, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w[0].Pod, w[0].Later
+	}
+	ofTrace := func(line string) (*v1.Pod, *laterfields.Found) {
+		trace, err := ReadTrace(write(t, t.TempDir(), "a.json", line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trace.Events[0].Pods.Pod, trace.Events[0].Pods.Later
+	}
+	for name, test := range map[string]struct {
+		read func(string) (*v1.Pod, *laterfields.Found)
+		text string
+	}{
+		"pod that waits":                {ofSnapshot, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a","uid":"u"},"spec":` + waiting + `}`},
+		"pod with a node, for the next": {ofSnapshot, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":` + placed + `}`},
+		"manifest of a pod":             {ofManifest, `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a"},"spec":` + placed + `}`},
+		"Deployment":                    {ofManifest, `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"a"},"spec":{"template":{"spec":` + waiting + `}}}`},
+		"CronJob":                       {ofManifest, `{"apiVersion":"batch/v1","kind":"CronJob","metadata":{"name":"a"},"spec":{"jobTemplate":{"spec":{"template":{"spec":` + waiting + `}}}}}`},
+		"trace":                         {ofTrace, `{"time":"0","pod":{"spec":` + waiting + `}}`},
+		"trace with a template":         {ofTrace, `{"time":"0","pod":{"kind":"PodTemplate","template":{"spec":` + waiting + `}}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pod, found := test.read(test.text)
+			if found == nil || len(found.Gates) != 1 || found.Gates[0] != "quota" || !strings.Contains(found.Refusal, "spec.resourceClaims") {
+				t.Errorf("later fields %+v", found)
+			}
+			if requests, _ := podresource.PodRequestsAndLimits(pod); requests.Cpu().Value() != 3 {
+				t.Errorf("the pod requests %v CPUs, want 1 and 2 of the sidecar", requests.Cpu())
+			}
+		})
+	}
+	c := snapshot(`{"apiVersion":"apps/v1","kind":"DaemonSet","metadata":{"name":"a"},"spec":{"template":{"spec":` + waiting + `}}}
+		{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"a"},"spec":{"unhealthyPodEvictionPolicy":"IfHealthyBudget"}}
+		{"apiVersion":"policy/v1","kind":"PodDisruptionBudget","metadata":{"name":"b","namespace":"x"},"spec":{"unhealthyPodEvictionPolicy":"AlwaysAllow"}}`)
+	if template, _ := templateOf(c.Objects[0]); len(template.Spec.Containers) != 2 {
+		t.Errorf("the sidecar of a DaemonSet is not a container: %+v", template.Spec)
+	}
+	if want := map[string]bool{"x/b": true}; !reflect.DeepEqual(c.EvictUnhealthy, want) {
+		t.Errorf("budgets that allow all evictions of unhealthy pods: %v, want %v", c.EvictUnhealthy, want)
 	}
 }

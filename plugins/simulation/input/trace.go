@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/util/taints"
 	strictjson "sigs.k8s.io/json"
 )
@@ -44,7 +45,7 @@ func ReadTrace(path string) (*Trace, error) {
 		case startsWith(content, "{"):
 			return eachItem(name, content, t.readLine)
 		}
-		return eachRow(name, content, traceColumns, func(r row) error { return t.add(r, nil) })
+		return eachRow(name, content, traceColumns, func(r row) error { return t.add(r, nil, nil) })
 	})
 	if err == nil && len(t.trace.Events) == 0 {
 		err = place{file: path}.fail("write at least a header and one line: time,name,cpu and 5m,web,500m", "there are no events")
@@ -60,12 +61,12 @@ func (t *traceReader) readLine(i item) error {
 	if err := json.Unmarshal(i.text, &fields); err != nil {
 		return i.failed(err, "JSON")
 	}
-	r, pod := row{i.place, map[string]string{}}, (*v1.Pod)(nil)
+	r, pod, found := row{i.place, map[string]string{}}, (*v1.Pod)(nil), (*laterfields.Found)(nil)
 	for key, value := range fields {
 		var err error
 		switch key {
 		case "pod":
-			pod, err = decodePod(value)
+			pod, found, err = decodePod(value)
 		case "use":
 			var uses []map[string]string
 			err = json.Unmarshal(value, &uses)
@@ -87,23 +88,61 @@ func (t *traceReader) readLine(i item) error {
 			return i.fail(correct, "%s cannot be decoded: %s", key, reason(err))
 		}
 	}
-	return t.add(r, pod)
+	return t.add(r, pod, found)
 }
 
-// decodePod decodes a Pod or a PodTemplate without unknown fields.
-func decodePod(text []byte) (*v1.Pod, error) {
-	read := struct {
-		v1.Pod   `json:",inline"`
-		Template v1.PodTemplateSpec `json:"template"`
-	}{}
+// without removes a field at a path, which leads through lists.
+func without(value interface{}, path []string) {
+	switch value := value.(type) {
+	case map[string]interface{}:
+		if len(path) == 1 {
+			delete(value, path[0])
+		} else {
+			without(value[strings.TrimSuffix(path[0], "[]")], path[1:])
+		}
+	case []interface{}:
+		for i := range value {
+			without(value[i], path)
+		}
+	}
+}
+
+// templatedPod is a Pod or a PodTemplate.
+type templatedPod struct {
+	v1.Pod   `json:",inline"`
+	Template v1.PodTemplateSpec `json:"template"`
+}
+
+// withoutLater returns a pod without the fields that laterfields reads.
+func withoutLater(text []byte) []byte {
+	fields := map[string]interface{}{}
+	_ = json.Unmarshal(text, &fields) // It has been decoded before.
+	for _, field := range laterfields.Fields {
+		path := strings.Split(strings.Fields(field.Path)[0], ".")
+		without(fields, path)
+		without(fields["template"], path)
+	}
+	known, _ := json.Marshal(fields) // It was JSON.
+	return known
+}
+
+// decodePod decodes a Pod or a PodTemplate without unknown fields. It returns its later fields, too.
+func decodePod(text []byte) (*v1.Pod, *laterfields.Found, error) {
+	read := templatedPod{}
 	unknown, err := strictjson.UnmarshalStrict(text, &read)
+	if err == nil && len(unknown) > 0 && unknownField.MatchString(unknown[0].Error()) {
+		unknown, err = strictjson.UnmarshalStrict(withoutLater(text), &templatedPod{})
+	}
 	if err == nil && len(unknown) > 0 {
 		err = unknown[0]
 	}
 	if read.Kind == "PodTemplate" {
-		read.Labels, read.Annotations, read.Spec = read.Template.Labels, read.Template.Annotations, read.Template.Spec
+		template := struct{ Template json.RawMessage }{}
+		_ = json.Unmarshal(text, &template) // It has been decoded before.
+		text, read.Labels, read.Annotations, read.Spec = template.Template, read.Template.Labels, read.Template.Annotations, read.Template.Spec
 	}
-	return podOf(read.ObjectMeta, read.Spec), err
+	pod := podOf(read.ObjectMeta, read.Spec)
+	return pod, laterfields.FromJSON(text, pod), err
 }
 
 // resources returns the amounts in the columns.
@@ -168,7 +207,7 @@ func split(text string) []string {
 }
 
 // add appends an event, which must not be before the last one.
-func (t *traceReader) add(r row, pod *v1.Pod) error {
+func (t *traceReader) add(r row, pod *v1.Pod, found *laterfields.Found) error {
 	at, err := r.duration("time", r.values["time"])
 	if err != nil {
 		return err
@@ -197,6 +236,7 @@ func (t *traceReader) add(r row, pod *v1.Pod) error {
 		if event.Pods, err = t.workload(r, pod); err != nil {
 			return err
 		}
+		event.Pods.Later = found
 	}
 	t.trace.Events = append(t.trace.Events, event)
 	return nil

@@ -52,7 +52,7 @@ func ReadWorkloads(paths []string, namespace string) ([]Workload, error) {
 // workload returns the pods of an object, or nil.
 func (d *decoded) workload() *Workload {
 	if pod, ok := d.object.(*v1.Pod); ok {
-		workload := &Workload{Pod: podOf(pod.ObjectMeta, pod.Spec), Count: 1}
+		workload := &Workload{Pod: podOf(pod.ObjectMeta, pod.Spec), Later: d.found, Count: 1}
 		if owner := metav1.GetControllerOf(pod); owner != nil {
 			workload.Owner = owner.Kind + "/" + owner.Name
 		}
@@ -64,7 +64,7 @@ func (d *decoded) workload() *Workload {
 	}
 	meta := template.ObjectMeta
 	meta.Namespace, meta.Name = d.namespace, d.name
-	workload := &Workload{Pod: podOf(meta, template.Spec), Owner: d.kind.Kind + "/" + d.name, Count: 1}
+	workload := &Workload{Pod: podOf(meta, template.Spec), Later: d.found, Owner: d.kind.Kind + "/" + d.name, Count: 1}
 	if count != nil {
 		workload.Count = int(*count)
 	}

@@ -94,6 +94,8 @@ func (s *Simulation) refused(p *pod, of *v1.Pod) *result.Blocked {
 		return nil
 	case p.owes && last.Status.CurrentHealthy >= last.Status.DesiredHealthy && last.Status.DesiredHealthy > 0:
 		return nil // It is not healthy, and the others are enough.
+	case p.owes && s.options.Cluster.EvictUnhealthy[names[0]]:
+		return nil
 	}
 	return blocked
 }

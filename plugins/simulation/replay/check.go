@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
@@ -62,11 +63,12 @@ func (s *Simulation) Check(pods []*v1.Pod) result.Check {
 	for _, real := range pods {
 		key := real.Namespace + "/" + real.Name
 		s.ensureNamespace(real.Namespace)
-		restore := s.checkpoint(nil)
+		found, restore := laterfields.Pods.Of(real.UID), s.checkpoint(nil)
 		// It is the pod itself: its claims are its own.
 		p := s.pend(real.DeepCopy(), &input.Workload{Pod: real, Count: 1}, 0)
 		s.settle()
 		restore()
+		laterfields.Pods.Set(real.UID, found) // The scheduler forgets it with the pod.
 		same, why := p.node != nil && p.node.name == real.Spec.NodeName, ""
 		if !same {
 			why = s.compare(real)

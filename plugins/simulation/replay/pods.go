@@ -21,6 +21,7 @@ import (
 	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
@@ -80,7 +81,7 @@ func gangOf(of *v1.Pod) string {
 
 // adopt adds a pod of the snapshot.
 func (s *Simulation) adopt(of *v1.Pod) {
-	w := &input.Workload{Pod: of, Count: 1}
+	w := &input.Workload{Pod: of, Later: laterfields.Pods.Of(of.UID), Count: 1}
 	if owner := metav1.GetControllerOf(of); owner != nil {
 		w.Owner = owner.Kind + "/" + owner.Name
 	}
@@ -151,6 +152,7 @@ func (s *Simulation) create(w *input.Workload, name string, generation int) *pod
 		made.Name = fmt.Sprintf("%s-again-%d", name, n)
 	}
 	made.UID = types.UID(fmt.Sprintf("%s/%s/%d", made.Namespace, made.Name, s.entries+len(s.all)))
+	laterfields.Pods.Set(made.UID, w.Later)
 	if owner := strings.SplitN(w.Owner, "/", 2); len(owner) == 2 && metav1.GetControllerOf(made) == nil {
 		made.OwnerReferences = append(made.OwnerReferences,
 			metav1.OwnerReference{Kind: owner[0], Name: owner[1], Controller: pointer.Bool(true)})
@@ -210,6 +212,9 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 	p := &pod{
 		key: of.Namespace + "/" + of.Name, workload: w, requests: requestsOf(of), generation: generation, created: s.now(),
 		class: of.Spec.PriorityClassName, gang: gangOf(of), takenAt: -1,
+	}
+	if w.Later != nil && len(w.Later.Gates) > 0 {
+		p.reason = "the pod has scheduling gates: " + strings.Join(w.Later.Gates, ", ")
 	}
 	p.overcommits = float64(overcommitting.Asked(of))
 	s.measure.usable.asked = s.measure.usable.asked || p.overcommits > 0

@@ -38,6 +38,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
@@ -192,6 +193,9 @@ func (s *Simulation) load(cluster *input.Cluster) error {
 		s.AddNode(node)
 	}
 	s.store.synced = true
+	for uid, found := range cluster.Later {
+		laterfields.Pods.Set(uid, found)
+	}
 	for _, pod := range cluster.Pods {
 		s.adopt(pod)
 	}

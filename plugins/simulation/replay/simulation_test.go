@@ -36,6 +36,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -47,7 +48,7 @@ var scenarios = map[string]func(*world){
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
 	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
-	"overcommit": overcommit, "drains agree": drainsAgree, "evictions": evictions,
+	"overcommit": overcommit, "drains agree": drainsAgree, "evictions": evictions, "later fields": laterFields,
 }
 
 // task is a scenario with a seed.
@@ -258,6 +259,26 @@ func drain(w *world) {
 	w.show("the first has not started elsewhere")
 	w.advance(5 * time.Minute)
 	w.show("at the end")
+}
+
+// laterFields replaces a pod with later fields, which the next one has too, and creates one with a gate.
+func laterFields(w *world) {
+	old := web("web", "1", 1)
+	old.Pod.UID, old.Pod.Spec.NodeName, old.Pod.Status.Phase = "old", "node-0", v1.PodRunning
+	old.Pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", Controller: pointer.Bool(true)}}
+	w.cluster.Pods, w.cluster.Later = []*v1.Pod{old.Pod}, map[types.UID]*laterfields.Found{"old": {Refusal: "it asks for too much"}}
+	w.start(2)
+	gated := web("gated", "8", 1)
+	gated.Later = &laterfields.Found{Gates: []string{"quota", "audit"}}
+	w.At(0, func() {
+		w.Create(gated)
+		w.printf("%s\n", w.pods["default/gated"].reason)
+		w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode})
+	})
+	w.advance(time.Hour)
+	for _, key := range namesOf(w.pods) {
+		w.printf("%s: %+v\n", key, *laterfields.Pods.Of(w.current(key).UID))
+	}
 }
 
 // removedNode removes the node of a pod, which counts as placed on it, and as placed again. Its budget is as before.
@@ -540,6 +561,8 @@ func TestScenarios(t *testing.T) {
 			"after eight minutes: short on node-0, ends; short-again-2 waits; web on node-0, ends; web-again-2 waits", "when it is back: short-again-2 on node-0; web-again-2 on node-0"},
 		"drain": {"the first has not started elsewhere: web-0 on node-0, ends; web-0-again-2 on node-1; web-1 on node-0",
 			"at the end: web-0-again-2 on node-1; web-1-again-2 on node-1"},
+		"later fields": {"the pod has scheduling gates: quota, audit",
+			"default/gated: {Gates:[quota audit] Refusal: Spread:[]}", "default/web-again-2: {Gates:[] Refusal:it asks for too much Spread:[]}"},
 		"removed node":  {"2 placed, 0 disruptions allowed, skew 0"},
 		"evictions":     {"web-0: Created", "after the first: web-0 on node-0, ends; web-0-again-2 on node-0; web-1 on node-0", "web-1: Too Many Requests"},
 		"blocked drain": {"1h1m0s [1 drain of node-0 did not end within 1h0m0s, because of PodDisruptionBudgets]"},
