@@ -13,9 +13,6 @@ import (
 	"kube-scheduler-fork/build/swap/record"
 )
 
-// minor is the minor release of Kubernetes that the scheduler is built for.
-const minor = "1.23"
-
 // Check returns everything that would make a swap fail, and a swap that an upgrade has undone. It changes nothing.
 func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	var findings Findings

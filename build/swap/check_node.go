@@ -27,8 +27,8 @@ func (t *Tool) checkNode(ctx context.Context, pod *manifest.Pod, p *plan) Findin
 	var findings Findings
 	if version, err := t.node.Cluster.Client.Discovery().ServerVersion(); err != nil {
 		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.node.Cluster.Kubeconfig), "the API server does not answer: %v", err)
-	} else if !isMinor(version.GitVersion) {
-		findings.problem("build the scheduler of that release", "the API server is %s, but the scheduler is %s: it must be the same minor version, or one older", version.GitVersion, minor)
+	} else {
+		checkSkew(&findings, version.GitVersion, p)
 	}
 	nodes, err := t.node.Cluster.Nodes(ctx)
 	if err != nil {
@@ -105,11 +105,6 @@ func (t *Tool) checkElection(findings *Findings, pod *manifest.Pod, p *plan, oth
 // controlPlaneLabel is kubeadm's node label.
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
-// isMinor reports whether a version is of the minor release that the scheduler is built for.
-func isMinor(version string) bool {
-	return strings.HasPrefix(strings.TrimPrefix(version, "v"), minor+".")
-}
-
 // checkNodeObject reports problems of one node of the cluster.
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
 	_, ready := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
@@ -130,8 +125,9 @@ func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *co
 		report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or fix the configuration of the network",
 			"this node's network plugin is missing: %s", strings.Join(missing, ", "))
 	}
-	if version := node.Status.NodeInfo.KubeletVersion; !isMinor(version) {
-		findings.problem("build the scheduler of that release", "this node's kubelet is %s, but the scheduler is %s", version, minor)
+	// A newer kubelet is one of a newer API server, which checkSkew reports.
+	if version := node.Status.NodeInfo.KubeletVersion; minorOf(version) < builtFor && minorOf(version) > 0 {
+		findings.problem("upgrade this node's kubelet", "this node's kubelet is %s, older than the scheduler (1.%d)", version, builtFor)
 	}
 	if ready != nil && !isReady {
 		findings.problem("kubectl describe node "+node.Name+"; journalctl -u kubelet", "this node is NotReady: %s", ready.Message)

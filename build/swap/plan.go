@@ -67,6 +67,8 @@ type plan struct {
 	accepted *schedulerpod.Config
 	warnings []string
 	refusal  error
+	// later reports whether the new scheduler supports newer API servers.
+	later bool
 	// rootOnly are the files because of which a hardened scheduler runs as root; unreadable are those that the user of a
 	// hardened scheduler cannot read. Both are paths in the container.
 	rootOnly, unreadable []string
@@ -161,7 +163,9 @@ func (t *Tool) ask(ctx context.Context, p *plan, request Request, scratch, root 
 	asked := host.Scheduler{Binary: "/" + record.SchedulerInImage, Folder: scratch, Run: view.Run, Control: host.IsControl(p.swap.Version)}
 	if p.accepted, p.warnings, err = asked.Validate(ctx, p.afterPod, config); err != nil {
 		p.refusal = fmt.Errorf("the new scheduler does not accept its command line or configuration: %w", err)
+		return nil
 	}
+	p.later = asked.HasFlag(ctx, laterFlag)
 	return nil
 }
 

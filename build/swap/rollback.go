@@ -71,6 +71,9 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 				r.path),
 			byKubeadm+", which writes kubeadm's own")
 	}
+	if err := r.refuseHang(); err != nil {
+		return err
+	}
 	if err := r.keep(ctx); err != nil {
 		return err
 	}

@@ -107,6 +107,14 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 			s.setHolder(holder, time.Now())
 		}
 	}
+	if server, err := t.node.Cluster.Client.Discovery().ServerVersion(); err == nil {
+		if text := noteSkew(server.GitVersion, pod); text != "" {
+			note("%s", text)
+		}
+	}
+	if s.Running && s.Health == "ok" && !s.leaseUnknown && !s.led() {
+		note(noLease, pod.Object.Name+"-"+s.Node)
+	}
 	if pending, err := t.node.Cluster.Pending(ctx); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(pending)) {
 			if host.ServesNow(pod, name) {

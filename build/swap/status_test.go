@@ -5,6 +5,8 @@ package swap
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -96,6 +98,29 @@ func TestStatusNamesPodsThatWaitForAProfileThatItServes(t *testing.T) {
 	_, text := statusOf(t, swaptest.Stock, fake.NewSimpleClientset(waiting("a", "default-scheduler"), waiting("b", "another")))
 	if !strings.Contains(text, "pods that wait for default-scheduler: 1, such as x/a; next: kubectl describe pod") || strings.Contains(text, "another") {
 		t.Error(text)
+	}
+}
+
+func TestStatusTellsAHealthySchedulerWithoutALeaseAndANewerAPIServer(t *testing.T) {
+	health := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer health.Close()
+	_, port, _ := strings.Cut(strings.TrimPrefix(health.URL, "http://"), ":")
+	stock := strings.NewReplacer("10259", port, "HTTPS", "HTTP").Replace(swaptest.Stock)
+	for name, c := range map[string]struct {
+		manifest, server string
+		stuck, newer     bool
+	}{
+		"healthy, on 1.37":   {stock, "v1.37.2", true, true},
+		"healthy, on 1.23":   {stock, "v1.23.17", true, false},
+		"not healthy":        {swaptest.Stock, "v1.23.17", false, false},
+		"no lease is needed": {strings.Replace(stock, "    image:", "    - --leader-elect=false\n    image:", 1), "v1.23.17", false, false},
+		"of its own release": {strings.Replace(stock, "v1.23.17", "v1.37.2", 1), "v1.37.2", true, false},
+	} {
+		_, text := statusOf(t, c.manifest, serverOf(c.server, ""))
+		if stuck, newer := strings.Contains(text, "no scheduler holds the lease, which /healthz does not see"),
+			strings.Contains(text, "the API server is "+c.server+", newer than the scheduler (1.23)"); stuck != c.stuck || newer != c.newer {
+			t.Errorf("%s: stuck %v, newer %v:\n%s", name, stuck, newer, text)
+		}
 	}
 }
 

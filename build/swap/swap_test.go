@@ -29,6 +29,7 @@ func toolFor(t *testing.T, manifest string) *Tool {
 	folder := t.TempDir()
 	tool := newTool(Options{Output: &strings.Builder{}, State: filepath.Join(folder, "state"), Timeout: time.Minute})
 	tool.node.Kubelet = &host.Kubelet{NodeName: "cp1"}
+	tool.node.Cluster = &host.Cluster{Client: fake.NewSimpleClientset()}
 	tool.manifest = swaptest.Put(t, filepath.Join(folder, "manifests", manifestName), manifest)
 	tool.state.Watched = filepath.Dir(tool.manifest)
 	if err := record.CreateDirectory(tool.state.Path); err != nil {
@@ -222,14 +223,6 @@ func TestStrayFilesAreFound(t *testing.T) {
 	tool.checkOtherFiles(&findings, pod)
 	if len(findings) != 1 || findings.Problems() != 1 || !strings.Contains(findings[0].What, "kube-scheduler.yaml.bak") {
 		t.Errorf("%+v, want the backup alone", findings)
-	}
-}
-
-func TestAReleaseIsComparedByItsMinor(t *testing.T) {
-	for version, want := range map[string]bool{"v1.23.17": true, "v1.23.17-rc.1+x_y": true, "v1.24.0-rc.1+x": false, "1.23.0": true, "v1.230.0": false, "odd": false} {
-		if got := isMinor(version); got != want {
-			t.Errorf("%s: %v, want %v", version, got, want)
-		}
 	}
 }
 

@@ -237,6 +237,7 @@ func patchCommand(options *swap.Options) *cobra.Command {
 			}
 			fmt.Fprint(command.OutOrStdout(), lines)
 			fmt.Fprintf(os.Stderr, "wrote the patch into %s; put the lines above into kubeadm's ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config),\n"+
+				"where extraArgs is a list if its apiVersion is newer than v1beta3 (- {name: config, value: ...}),\n"+
 				"and from now on: kubeadm upgrade apply VERSION --patches %s\n", folder, folder)
 			return nil
 		}))

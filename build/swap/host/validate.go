@@ -118,6 +118,14 @@ func (s Scheduler) Validate(ctx context.Context, pod *manifest.Pod, config []byt
 	return accepted, warnings, nil
 }
 
+// HasFlag reports whether the scheduler has a flag.
+func (s Scheduler) HasFlag(ctx context.Context, name string) bool {
+	command := exec.CommandContext(ctx, s.Binary, "--help")
+	var output bytes.Buffer
+	command.Stdout, command.Env = &output, []string{}
+	return s.Run(command) == nil && strings.Contains(output.String(), " --"+name+" ")
+}
+
 // missingNote is the text of the scheduler's note about a file that it cannot see.
 const missingNote = "is not to be found on this machine"
 

@@ -108,3 +108,17 @@ func TestARefusalSaysWhy(t *testing.T) {
 		}
 	}
 }
+
+func TestASchedulerIsAskedForItsFlags(t *testing.T) {
+	for script, want := range map[string]bool{
+		`[ "$*" = --help ] && echo "      --informer-sync-timeout duration   The time"`: true,
+		`echo "      --informer-sync-timeout-old duration"`:                             false,
+		`echo "      --informer-sync-timeout duration"; exit 1`:                         false,
+	} {
+		folder := t.TempDir()
+		asked := Scheduler{Binary: swaptest.Put(t, filepath.Join(folder, "kube-scheduler"), "#!/bin/sh\n"+script), Folder: folder, Run: (*exec.Cmd).Run}
+		if got := asked.HasFlag(t.Context(), "informer-sync-timeout"); got != want {
+			t.Errorf("%s: %v, want %v", script, got, want)
+		}
+	}
+}

@@ -45,6 +45,11 @@ func (f *FakeRuntime) ListPodSandbox(
 	return &cri.ListPodSandboxResponse{Items: []*cri.PodSandbox{{Id: "s", CreatedAt: f.Created.UnixNano()}}}, nil
 }
 
+// Status fails: the network is unknown.
+func (f *FakeRuntime) Status(context.Context, *cri.StatusRequest, ...grpc.CallOption) (*cri.StatusResponse, error) {
+	return nil, errors.New("no status")
+}
+
 // ImageStatus returns the ID of one of Images.
 func (f *FakeRuntime) ImageStatus(
 	_ context.Context, asked *cri.ImageStatusRequest, _ ...grpc.CallOption,
