@@ -139,6 +139,31 @@ build_kubernetes() {
   done
 }
 
+# build_newer_apiservers VERSION… compiles kube-apiservers of later releases to $OUTPUT/tools/kube-apiserver-VERSION, for
+# tests of upgrades. No pin is committed: requirements and checksums are those of the release itself.
+build_newer_apiservers() {
+  local release
+  for release in "$@"; do
+    build_once "kube-apiserver-$release" "$GO_VERSION" make_newer_apiserver "$release"
+  done
+}
+
+# make_newer_apiserver VERSION makes one of them from Go modules. The release's go.mod names directories of its repository
+# for modules that upstream also publishes, as v0.MINOR.PATCH; the checksum database vouches for those.
+make_newer_apiserver() {
+  local release=$1 minor=${1#1.} module=$OUTPUT/newer/$1 upstream package flags=(-s -w)
+  upstream=$(cd / && GOWORK=off go mod download -json "k8s.io/kubernetes@v$release" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p') || return
+  mkdir -p "$module"
+  sed -E "s|^module .*|module newer|; s|=> \./staging/src/(\S+)|=> \1 v0.$minor|" "$upstream/go.mod" > "$module/go.mod"
+  printf '\nrequire k8s.io/kubernetes v%s\n' "$release" >> "$module/go.mod"
+  cat "$upstream/go.sum" > "$module/go.sum"
+  for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
+    flags+=(-X "$package.gitVersion=v$release" -X "$package.gitMajor=1" -X "$package.gitMinor=${minor%.*}")
+  done
+  go_build "kube-apiserver $release" "$module" -mod=mod -tags=providerless -ldflags "${flags[*]}" \
+    -o "$OUTPUT/tools/kube-apiserver-$release" k8s.io/kubernetes/cmd/kube-apiserver
+}
+
 # check_out BASE SCRIPTS DIRECTORY writes the files of the commit BASE of $TREE, with the build scripts of SCRIPTS, which
 # the first patches of the series fit to today's Go.
 check_out() {

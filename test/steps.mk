@@ -8,13 +8,14 @@ test: unit patched-tree oracle monitoring
 
 # What CI runs, as root, on Debian.
 .PHONY: all
-all: docker e2e node-load integration scenarios applies scripts vulncheck workloads gpus without-generators carried artifacts run full-disk add-module verify test
+all: e2e node-load integration newer-servers scenarios applies scripts vulncheck workloads gpus without-generators carried artifacts run full-disk add-module verify test
 
 # Not run each time: the other architecture, the traps for the oracle, the series on every release, everything
 # without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and of a soak with 500 nodes,
-# a production cluster with ten seeds, attacks on the secure port, the image of make control, that of the bundle once more.
+# a production cluster with ten seeds, attacks on the secure port, the image of make control, that of the bundle once more,
+# the image that upstream's own target makes in Docker, upgrades over several API servers of later releases.
 .PHONY: long
-long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control
+long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control docker newer-servers
 
 step = @bash test/step.sh $@
 # A busy machine takes longer than go test's own ten minutes for some packages.
@@ -23,13 +24,14 @@ go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
 # Programs that steps need. CI builds them first, and then runs the steps with these as old files: make would else start
 # all steps that need none of them before the longest.
-.PHONY: built image tools servers controller-manager node-servers metrics-server node-exporter descheduler
-built: node-servers metrics-server node-exporter descheduler
+.PHONY: built image tools servers newer-apiservers controller-manager node-servers metrics-server node-exporter descheduler
+built: node-servers newer-apiservers metrics-server node-exporter descheduler
 image: ; $(step) make --no-print-directory release
 tools: ; $(step) bash -c 'source scripts/environment.sh && build_server etcd kwok prometheus promtool'
 servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver kube-scheduler kubectl && build_tool scheduler-extender extender'
 controller-manager: servers ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
 node-servers: controller-manager ; $(step) bash -c 'source scripts/environment.sh && build_server kubelet kubeadm'
+newer-apiservers: servers ; $(step) bash -c 'source scripts/environment.sh && build_newer_apiservers $$NEWER_APISERVERS'
 metrics-server: tools ; $(step) bash -c 'source scripts/environment.sh && build_server metrics-server'
 node-exporter: tools ; $(step) bash -c 'source scripts/environment.sh && build_server node_exporter'
 descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_server descheduler'
@@ -48,7 +50,7 @@ gpus: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -run TestOneSeed
 openb: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -skip TestOneSeed
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks integration node-load bad-day soak scenarios
+.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks newer-servers integration node-load bad-day soak scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
@@ -60,7 +62,8 @@ run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/ext
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
 attacks: servers ; $(step) $(call go-test,test) -v ./integration/attacks
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/attacks %/badday %/control %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
+newer-servers: newer-apiservers ; $(step) $(call go-test,test) -v -timeout 2h ./integration/newerservers
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/attacks %/badday %/control %/monitoring %/newerservers %/nodeload %/scenarios %/soak,$(cluster-tests))
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 bad-day: servers controller-manager ; $(step) $(call go-test,test) -v -timeout 3h ./integration/badday -duration=$${DURATION:-10m}
 soak: servers ; $(step) $(call go-test,test) -v -timeout 3h ./integration/soak -duration=$${DURATION:-10m}

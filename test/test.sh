@@ -18,6 +18,10 @@ export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT GOWORK=off CGO_ENABLED=0 RACE=''
 # The programs that the tests on local control planes start.
 export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler STOCK_SCHEDULER=$OUTPUT/tools/kube-scheduler
 export KUBE_APISERVER=$OUTPUT/tools/kube-apiserver ETCD=$OUTPUT/tools/etcd KWOK=$OUTPUT/tools/kwok KUBECTL=$OUTPUT/tools/kubectl
+# The releases of API servers that newer-servers upgrades to, in this order. Each takes minutes to compile.
+newer='1.24.17 1.26.15 1.32.0 1.37.2'
+[[ ${goals[*]} != all ]] || newer=${newer##* }
+export NEWER_APISERVERS=${NEWER_APISERVERS:-$newer}
 export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHEDULER_EXTENDER=$OUTPUT/tools/scheduler-extender
 export METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
 export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager KUBECTL_SCHEDULING=$OUTPUT/bin/linux/$HOST_ARCH/kubectl-scheduling
@@ -73,7 +77,7 @@ disown
 trap 'kill $reporter' EXIT
 run_steps() { make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$@"; }
 if [[ ${goals[*]} == all ]]; then
-  run_steps built && run_steps --old-file={image,tools,servers,controller-manager,node-servers,metrics-server,node-exporter,descheduler} all || status=$?
+  run_steps built && run_steps --old-file={image,tools,servers,controller-manager,node-servers,newer-apiservers,metrics-server,node-exporter,descheduler} all || status=$?
 else
   run_steps "${goals[@]}" || status=$?
 fi

@@ -5,6 +5,7 @@ package localcluster
 import (
 	"context"
 	"fmt"
+	"net/url"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -41,7 +42,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 		return err
 	}
 	authority := c.file(authorityFile)
-	_, port, err := c.supervisor.Start(ctx, supervisor.Component{
+	c.apiServerComponent = supervisor.Component{
 		Name:        "kube-apiserver",
 		Executable:  executable,
 		Directory:   c.Folder(),
@@ -75,8 +76,9 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 			}, more...)
 		},
-	})
-	if err != nil {
+	}
+	var port int
+	if c.apiServer, port, err = c.supervisor.Start(ctx, c.apiServerComponent); err != nil {
 		return err
 	}
 	if err := c.connect(port); err != nil {
@@ -89,6 +91,30 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 		}
 	}
 	return nil
+}
+
+// ReplaceAPIServer ends the API server, and starts another program with the same certificates, at the same address, on the
+// same store: the upgrade of a control plane. The further arguments follow those of the first one.
+func (c *ControlPlane) ReplaceAPIServer(ctx context.Context, executable string, more ...string) error {
+	if err := checkExecutable("kube-apiserver", executable, nextAPIServer); err != nil {
+		return err
+	}
+	if err := c.supervisor.End(c.apiServer); err != nil {
+		return err
+	}
+	address, err := url.Parse(c.server)
+	if err != nil {
+		return err
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		return err
+	}
+	component := c.apiServerComponent
+	component.Executable, component.Address = executable, c.server
+	component.Arguments = func(int) []string { return append(c.apiServerComponent.Arguments(port), more...) }
+	c.apiServer, _, err = c.supervisor.Start(ctx, component)
+	return err
 }
 
 func (c *ControlPlane) waitNamespace(ctx context.Context, name string) error {

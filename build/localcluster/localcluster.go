@@ -50,6 +50,9 @@ type ControlPlane struct {
 	server     string
 	kubeconfig string
 	client     kubernetes.Interface
+	// apiServer is the process that runs now, and apiServerComponent what was started first.
+	apiServer          *supervisor.Process
+	apiServerComponent supervisor.Component
 	// kwokPort is the port on which KWOK serves the metrics of its nodes.
 	kwokPort int
 	// environment is that of etcd, the API server and KWOK. It has nothing of the caller's, which may hold ETCD_… or

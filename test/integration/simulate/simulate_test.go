@@ -16,9 +16,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
@@ -28,105 +26,7 @@ var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-const (
-	pods, nodes = 500, 30
-	rank        = "example.com/rank"
-)
-
-// config returns a configuration in which no two nodes have the same score: NodeAffinity gives each another number from
-// 0 to 100, and the weights of all other plugins are multiples of 101.
-func config() string {
-	var text strings.Builder
-	text.WriteString(`apiVersion: kubescheduler.config.k8s.io/v1beta3
-kind: KubeSchedulerConfiguration
-parallelism: 1
-percentageOfNodesToScore: 100
-profiles:
-  - plugins:
-      score:
-        disabled: [{name: "*"}]
-        enabled:
-          - {name: NodeAffinity, weight: 1}
-          - {name: NodeResourcesFit, weight: 101}
-          - {name: NodeResourcesBalancedAllocation, weight: 101}
-          - {name: PodTopologySpread, weight: 202}
-          - {name: InterPodAffinity, weight: 101}
-          - {name: TaintToleration, weight: 303}
-    pluginConfig:
-      - name: NodeAffinity
-        args:
-          addedAffinity:
-            preferredDuringSchedulingIgnoredDuringExecution:
-`)
-	for i := range nodes {
-		fmt.Fprintf(&text, "              - {weight: %d, preference: {matchExpressions: [{key: %s, operator: In, values: [\"%d\"]}]}}\n", i+1, rank, i)
-	}
-	return text.String()
-}
-
-// newNode returns one of the nodes, of different sizes in three zones.
-func newNode(i int) *corev1.Node {
-	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("orion-%02d", i), Labels: map[string]string{
-		corev1.LabelTopologyZone: fmt.Sprintf("zone-%c", 'a'+i%3), "disk": []string{"nimbus", "cirrus"}[i%2], rank: fmt.Sprint(i),
-	}}}
-	node.Status.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewQuantity(int64(10+2*(i%5)), resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(int64(24+4*(i%7))<<30, resource.BinarySI),
-		corev1.ResourcePods:   resource.MustParse("110"),
-	}
-	node.Status.Allocatable = node.Status.Capacity
-	switch i % 10 {
-	case 0:
-		node.Spec.Taints = []corev1.Taint{{Key: "dedicated", Value: "vega", Effect: corev1.TaintEffectNoSchedule}}
-	case 1:
-		node.Spec.Taints = []corev1.Taint{{Key: "old", Effect: corev1.TaintEffectPreferNoSchedule}}
-	}
-	return node
-}
-
-// newPod returns one of the pods, of eight shapes and more sizes. Its name does not tell when it is created.
-func newPod(i int) *corev1.Pod {
-	app := map[string]string{"app": fmt.Sprintf("lyra-%d-%d", i%8, i/100)}
-	pod := localcluster.NewPod(fmt.Sprintf("%s-%03d", app["app"], i), "")
-	pod.Labels = app
-	controller := true
-	pod.OwnerReferences = []metav1.OwnerReference{{
-		APIVersion: "apps/v1", Kind: "ReplicaSet", Name: app["app"], UID: "1", Controller: &controller,
-	}}
-	spec, selector := &pod.Spec, &metav1.LabelSelector{MatchLabels: app}
-	spec.Containers[0].Env = []corev1.EnvVar{{Name: "PASSWORD", Value: "andromeda"}}
-	spec.Containers[0].Resources.Requests = corev1.ResourceList{
-		corev1.ResourceCPU:    *resource.NewMilliQuantity(int64(100+70*(i%7)), resource.DecimalSI),
-		corev1.ResourceMemory: *resource.NewQuantity(int64(256+128*(i%5))<<20, resource.BinarySI),
-	}
-	spread := func(key string, skew int32, when corev1.UnsatisfiableConstraintAction) {
-		spec.TopologySpreadConstraints = append(spec.TopologySpreadConstraints, corev1.TopologySpreadConstraint{
-			TopologyKey: key, MaxSkew: skew, WhenUnsatisfiable: when, LabelSelector: selector})
-	}
-	term := func(key string) corev1.PodAffinityTerm {
-		return corev1.PodAffinityTerm{TopologyKey: key, LabelSelector: selector}
-	}
-	switch i % 8 {
-	case 1:
-		spec.NodeSelector = map[string]string{"disk": "cirrus"}
-	case 2:
-		spread(corev1.LabelTopologyZone, 1, corev1.DoNotSchedule)
-	case 3:
-		spread(corev1.LabelTopologyZone, 2, corev1.DoNotSchedule)
-		spread(corev1.LabelHostname, 1, corev1.ScheduleAnyway)
-	case 4:
-		spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelTopologyZone)}}}
-	case 5:
-		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{term(corev1.LabelHostname)}}}
-	case 6:
-		spec.Tolerations = []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}
-		spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
-			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{Weight: 10, PodAffinityTerm: term(corev1.LabelHostname)}}}}
-	}
-	return pod
-}
+const pods, nodes = 500, 30
 
 // stand is a control plane with a scheduler, and a directory for files.
 type stand struct {
@@ -180,7 +80,7 @@ func (s *stand) place(t *testing.T) map[string]string {
 	placed := map[string]string{}
 	var trace strings.Builder
 	for i := range pods {
-		pod := newPod(i)
+		pod := cluster.ShapedPod(i)
 		pod.APIVersion, pod.Kind = "v1", "Pod"
 		text, err := json.Marshal(pod)
 		if err != nil {
@@ -188,35 +88,10 @@ func (s *stand) place(t *testing.T) map[string]string {
 		}
 		fmt.Fprintf(&trace, `{"time": "%dms", "owner": "ReplicaSet/%s", "pod": %s}`+"\n", i, pod.Labels["app"], text)
 		s.CreatePod(t, pod)
-		placed["default/"+pod.Name] = s.awaitRunning(t, watched, pod.Name)
+		placed["default/"+pod.Name] = cluster.AwaitRunning(t, watched, pod.Name)
 	}
 	cluster.Write(t, filepath.Join(s.folder, "trace.jsonl"), trace.String())
 	return placed
-}
-
-// awaitRunning waits until a pod runs, and returns its node. Then the versions of pods are in the order of their bindings.
-func (s *stand) awaitRunning(t *testing.T, watched watch.Interface, name string) string {
-	t.Helper()
-	for {
-		select {
-		case event, open := <-watched.ResultChan():
-			pod, ok := event.Object.(*corev1.Pod)
-			if !open || !ok {
-				t.Fatalf("the watch of pods ended: %v", event.Object)
-			}
-			if pod.Name != name {
-				continue
-			}
-			if pod.Status.Phase == corev1.PodRunning {
-				return pod.Spec.NodeName
-			}
-			if why := cluster.WhyPending(pod); why != "" {
-				t.Fatalf("%s was not bound: %s", name, why)
-			}
-		case <-t.Context().Done():
-			t.Fatal("the test ended")
-		}
-	}
 }
 
 // outcome is what this test reads of a comparison.
@@ -228,10 +103,10 @@ type outcome struct {
 
 func TestSimulatorAgreesWithARealScheduler(t *testing.T) {
 	s := &stand{shared.Get(t), t.TempDir()}
-	cluster.Write(t, filepath.Join(s.folder, "mine.yaml"), config())
+	cluster.Write(t, filepath.Join(s.folder, "mine.yaml"), cluster.RankedConfig(nodes))
 	var created []*corev1.Node
 	for i := range nodes {
-		created = append(created, newNode(i))
+		created = append(created, cluster.ShapedNode(i))
 	}
 	s.CreateNodes(t, created...)
 	// The pods of the first shape are spread by default, because a service has them.
@@ -242,7 +117,7 @@ func TestSimulatorAgreesWithARealScheduler(t *testing.T) {
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), filepath.Join(s.folder, "mine.yaml"))
 	placed := s.place(t)
 	s.snapshot(t, "full.json")
-	s.snapshot(t, "anonymous.json", "--anonymize", "--keep-label", rank)
+	s.snapshot(t, "anonymous.json", "--anonymize", "--keep-label", cluster.Rank)
 
 	t.Run("a trace of the pods in the same order", func(t *testing.T) {
 		var simulated outcome
