@@ -118,7 +118,7 @@ type Store struct{ found sync.Map }
 // Set keeps what was found of a pod, in place of what was found before; nil for nothing.
 func (s *Store) Set(uid types.UID, found *Found) {
 	if found == nil {
-		s.found.Delete(uid)
+		s.Delete(uid)
 		return
 	}
 	s.found.Store(uid, found)

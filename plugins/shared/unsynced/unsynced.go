@@ -121,6 +121,7 @@ func (w *Wait) report(all context.Context) error {
 	closed := make(chan struct{})
 	close(closed)
 	gauge.Reset()
+	server := w.serverVersion(ctx)
 	for _, resource := range w.sync(closed) {
 		name := resource.GroupResource().String()
 		gauge.WithLabelValues(name).Set(1)
@@ -134,7 +135,7 @@ func (w *Wait) report(all context.Context) error {
 			answered = answer.Error()
 		}
 		sentence := fmt.Errorf("%s cannot be read in %v, so nothing is scheduled: a LIST from kube-apiserver %s ends with %q; next: %s",
-			name, versions, w.serverVersion(ctx), answered, next(resource, answer))
+			name, versions, server, answered, next(resource, answer))
 		if all.Err() != nil {
 			return nil
 		}
