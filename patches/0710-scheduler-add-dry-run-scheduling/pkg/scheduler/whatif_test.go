@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
@@ -23,6 +24,21 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/yaml"
 )
+
+// runScheduler returns a scheduler with the default configuration that runs until ctx is done, and its informers.
+func runScheduler(ctx context.Context, t *testing.T, client *clientsetfake.Clientset) (*Scheduler, informers.SharedInformerFactory) {
+	t.Helper()
+	factory := NewInformerFactory(client, 0)
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
+	sched, err := New(client, factory, nil, profile.NewRecorderFactory(broadcaster), ctx.Done())
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory.Start(ctx.Done())
+	factory.WaitForCacheSync(ctx.Done())
+	go sched.Run(ctx)
+	return sched, factory
+}
 
 // TestWhatIf sends requests for dry runs to a running scheduler, and checks that it changed nothing.
 func TestWhatIf(t *testing.T) {
@@ -45,15 +61,7 @@ func TestWhatIf(t *testing.T) {
 	)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	factory := NewInformerFactory(client, 0)
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	sched, err := New(client, factory, nil, profile.NewRecorderFactory(broadcaster), ctx.Done())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	go sched.Run(ctx)
+	sched, _ := runScheduler(ctx, t, client)
 	if err := wait.PollImmediate(10*time.Millisecond, wait.ForeverTestTimeout, func() (bool, error) {
 		record, _ := sched.Records.Get("default", "waits")
 		return record.Result == records.Unschedulable && len(sched.SchedulingQueue.PendingPods()) == 1, nil

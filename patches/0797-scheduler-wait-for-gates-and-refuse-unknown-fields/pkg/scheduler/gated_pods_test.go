@@ -15,11 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/laterfields"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/internal/queue"
-	"k8s.io/kubernetes/pkg/scheduler/profile"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -49,15 +47,7 @@ func TestLaterFields(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	factory := NewInformerFactory(client, 0)
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	sched, err := New(client, factory, nil, profile.NewRecorderFactory(broadcaster), ctx.Done())
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-	go sched.Run(ctx)
+	sched, factory := runScheduler(ctx, t, client)
 	waitFor := func(what string, done func() bool) {
 		t.Helper()
 		if err := wait.PollImmediate(time.Millisecond, wait.ForeverTestTimeout, func() (bool, error) { return done(), nil }); err != nil {
