@@ -149,7 +149,7 @@ build_newer_apiservers() {
 }
 
 # make_newer_apiserver VERSION makes one of them from Go modules. The release's go.mod names directories of its repository
-# for modules that upstream also publishes, as v0.MINOR.PATCH; the checksum database vouches for those.
+# for modules that upstream also publishes, as v0.MINOR.PATCH; the checksum database has their sums.
 make_newer_apiserver() {
   local release=$1 minor=${1#1.} module=$OUTPUT/newer/$1 upstream package flags=(-s -w)
   upstream=$(cd / && GOWORK=off go mod download -json "k8s.io/kubernetes@v$release" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p') || return
