@@ -28,7 +28,7 @@ var actors = []actor{
 	{"kubelet", "grace periods, running at once or after start_delay, and the end after duration", "its refusals, image pulls, probes, evictions for pressure", ""},
 	{"admission", "priorities, and defaults of the API server", "other admission, and quotas without a plugin", ""},
 	{"autoscalers and people", "what a trace says", "autoscalers of nodes and of pods, descheduler, changes of Deployments", ""},
-	{"extenders", "", "", "a configuration with extenders"},
+	{"extenders", "with --extender, their answers to filter, prioritize and preempt", "", "a configuration with extenders, without --extender"},
 }
 
 // notModelled returns what is not simulated, in one line.

@@ -62,7 +62,9 @@ type options struct {
 	firstSeed                        int64
 	length, moment                   time.Duration
 	hot                              float64
+	pendingOnly, eachConfiguration   bool
 	priceLabel                       string
+	extender                         bool
 	// context ends with a signal. A question ends with it, too; a comparison reports what it has.
 	context context.Context
 	// temporary is a file to remove at the end, if it still exists.
@@ -77,11 +79,13 @@ func NewCommand(withRecords func(records.Options) scheduler.Option, plugins ...f
 		Use:   "kube-scheduler-simulate",
 		Short: "Schedule the pods of a snapshot or of a trace in virtual time, with one or several configurations",
 		Long: `Schedules the pods of a cluster's snapshot or of a trace in virtual time, with this scheduler and its plugins, and compares
-configurations. It needs no cluster, and contacts none.
+configurations. It needs no cluster, and contacts none; with --extender it calls extenders.
 
   kubectl scheduling snapshot > cluster.yaml
+  kube-scheduler-simulate --snapshot cluster.yaml --config stock --config mine.yaml
   kube-scheduler-simulate --snapshot cluster.yaml --trace tuesday.csv --config stock --config mine.yaml --seeds 5 --output report.html
   kube-scheduler-simulate check --snapshot cluster.yaml --config mine.yaml
+  kube-scheduler-simulate check --trace history.jsonl --config mine.yaml
   kube-scheduler-simulate fit --snapshot cluster.yaml --pod web.yaml
   kube-scheduler-simulate drain --snapshot cluster.yaml node-7 node-8
   kube-scheduler-simulate shrink --snapshot cluster.yaml
@@ -103,9 +107,11 @@ configurations. It needs no cluster, and contacts none.
 	flags.StringArrayVar(&o.configs, "config", nil, "a KubeSchedulerConfiguration, or stock for the default one; repeat it to compare several with the first one")
 	flags.StringVarP(&o.output, "output", "o", "", "json, csv, or a file that ends with .html, .json or .csv; by default a table")
 	flags.Int64Var(&o.firstSeed, "seed", 1, "the first seed of the choice among nodes with equal scores")
+	flags.BoolVar(&o.extender, "extender", false, "call the extenders of the configurations, except their bind verb; virtual time stands still meanwhile. They are asked about pods that do not exist")
 	local := root.Flags()
-	local.StringVar(&o.trace, "trace", "", "a trace of pods and of changes of nodes, as CSV or JSON lines")
+	local.StringVar(&o.trace, "trace", "", "a history, or a trace of pods and of changes of nodes as CSV or JSON lines")
 	local.StringArrayVar(&o.pods, "pod", nil, "a file with pods or their workloads, which are created at the start")
+	local.BoolVar(&o.pendingOnly, "pending-only", false, "without a trace, leave the snapshot's pods where they are, and place only those that are pending")
 	local.IntVar(&o.seeds, "seeds", 1, "the number of runs of each configuration, with different seeds")
 	local.IntVar(&o.jobs, "jobs", runtime.NumCPU(), "the number of runs at the same time; each uses one processor")
 	local.DurationVar(&o.length, "for", 0, "the simulated time; by default until nothing changes any more")
@@ -129,8 +135,9 @@ configurations. It needs no cluster, and contacts none.
 		command.Flags().StringArrayVar(&o.pods, "pod", nil, "a file with a pod or its workload")
 		command.Flags().IntVar(&o.limit, "limit", limit, "the largest number of "+of)
 	}
-	command("check", "Place the snapshot's pods again, and say how many get their real node", cobra.NoArgs,
-		func([]string) (question, error) { return question{Mode: modeCheck}, nil })
+	command("check", "Place the snapshot's or a history's pods again, and say how many get their real node", cobra.NoArgs,
+		func([]string) (question, error) { return question{Mode: modeCheck}, nil }).
+		Flags().StringVar(&o.trace, "trace", "", "a history, whose pods are placed one after the other in the cluster as it really was then")
 	withPods(command("fit", "Count how many more pods fit, and say what is short", cobra.NoArgs, func([]string) (question, error) {
 		if len(o.pods) == 0 {
 			return question{}, errors.New("no pod is given; next: add --pod FILE")
@@ -162,6 +169,11 @@ configurations. It needs no cluster, and contacts none.
 		return question{Mode: modeLose, Nodes: names, Zone: o.zone}, nil
 	})
 	lose.Flags().StringVar(&o.zone, "zone", "", "the zone that is gone")
+	for _, asks := range root.Commands() {
+		if asks.Name() == modeFit || asks.Name() == modeDrain || asks.Name() == modeLose {
+			asks.Flags().BoolVar(&o.eachConfiguration, "for-each-configuration", false, "first place the snapshot's pods again from empty nodes, with each configuration")
+		}
+	}
 	root.AddCommand(&cobra.Command{Use: replay.Command, Hidden: true, Args: cobra.NoArgs, Run: func(*cobra.Command, []string) { o.serve() }})
 	return root
 }
@@ -185,16 +197,13 @@ func (o *options) prepare() (*work, error) {
 
 // read returns the input that the flags name.
 func (o *options) read() (*work, error) {
-	if len(o.snapshots) == 0 {
-		return nil, errors.New("no snapshot is given; next: kubectl scheduling snapshot > cluster.yaml, and --snapshot cluster.yaml")
-	}
 	if len(o.configs) == 0 {
 		o.configs = []string{stock}
 	}
 	w := &work{Hot: o.hot, PriceLabel: o.priceLabel, Length: o.length, Moment: o.moment}
 	names, err := map[string]bool{}, error(nil)
 	for _, path := range o.configs {
-		c := configuration{Name: path}
+		c := configuration{Name: path, CallExtenders: o.extender}
 		if path != stock {
 			c.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 			c.Path = path
@@ -211,7 +220,7 @@ func (o *options) read() (*work, error) {
 		}
 		w.Configurations = append(w.Configurations, c)
 	}
-	if w.cluster, err = input.ReadCluster(o.snapshots); err != nil {
+	if err := o.readCluster(w); err != nil {
 		return nil, err
 	}
 	if err := o.checkPrices(w.cluster); err != nil {
@@ -219,12 +228,6 @@ func (o *options) read() (*work, error) {
 	}
 	if w.Workloads, err = input.ReadWorkloads(o.pods, v1.NamespaceDefault); err != nil {
 		return nil, err
-	}
-	if o.trace != "" {
-		if w.trace, err = input.ReadTrace(o.trace); err != nil {
-			return nil, err
-		}
-		w.Events = w.trace.Events
 	}
 	if o.node != "" {
 		// A cluster of one node.
@@ -244,6 +247,9 @@ func (o *options) read() (*work, error) {
 
 // checkPrices returns an error for a price that is not a number, and adds a warning of nodes without one.
 func (o *options) checkPrices(cluster *input.Cluster) error {
+	if o.priceLabel == "" {
+		return nil
+	}
 	without := 0
 	for _, node := range cluster.Nodes {
 		value, labelled := node.Labels[o.priceLabel]
@@ -253,7 +259,7 @@ func (o *options) checkPrices(cluster *input.Cluster) error {
 			return fmt.Errorf("the label %s of node %s is not a price; next: a number from 0 on", o.priceLabel, node.Name)
 		}
 	}
-	if o.priceLabel != "" && without > 0 {
+	if without > 0 {
 		cluster.Warnings = append(cluster.Warnings, fmt.Sprintf("%d nodes have no label %s: they cost nothing", without, o.priceLabel))
 	}
 	return nil
@@ -261,6 +267,9 @@ func (o *options) checkPrices(cluster *input.Cluster) error {
 
 // checkEvents returns an error for an event of a node or pod that there is not.
 func (w *work) checkEvents() error {
+	if w.History {
+		return nil // Its reader has done it.
+	}
 	known, deleted := map[string]bool{}, map[string]bool{}
 	for _, node := range w.cluster.Nodes {
 		known[node.Name] = true
@@ -308,6 +317,10 @@ func (o *options) checkFlags() error {
 		return errors.New("--for and --moment are at least 0")
 	case !(o.hot > 0 && o.hot <= 10):
 		return errors.New("--hot is above 0, and at most 10")
+	case o.pendingOnly && o.trace != "":
+		return errors.New("--pending-only is for a snapshot without a trace; next: leave out one of --pending-only and --trace")
+	case !o.pendingOnly && o.trace == "" && (o.length > 0 || o.moment > 0):
+		return errors.New("--for and --moment have no meaning when a snapshot's pods are placed again; next: add --trace, or --pending-only")
 	}
 	return nil
 }
@@ -334,7 +347,13 @@ func (o *options) compare() error {
 	if err != nil {
 		return err
 	}
-	comparison := &result.Comparison{NotModelled: notModelled(), Input: w.describe(), Warnings: w.warnings()}
+	w.Again = !o.pendingOnly && o.trace == ""
+	same := w.same()
+	comparison := &result.Comparison{NotModelled: notModelled(), Method: strings.TrimSpace(w.method() + " " + same), Input: w.describe(), Warnings: w.warnings()}
+	if same != "" && len(conditions) == 0 && (o.output == "" || o.output == "text") {
+		_, err := fmt.Fprintln(o.out, comparison.Method)
+		return err
+	}
 	if comparison.Runs, err = o.runAll(w); err != nil {
 		return err
 	}

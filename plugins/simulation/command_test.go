@@ -54,9 +54,25 @@ profiles:
 		"unknown-pod.csv":  "time,name,count,cpu,delete\n0,web,2,1,\n1,,,,default/web-2\n",
 		"orphan.json": `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"4","pods":"9"}}},{"metadata":{"name":"new"}}]}
 			{"kind":"PodList","apiVersion":"v1","items":[{"metadata":{"name":"p"},"spec":{"nodeName":"gone","containers":[{"name":"c"}]},"status":{"phase":"Running"}}]}`,
+		"full.yaml":     nodes(1) + placed("web", "ReplicaSet", "node-0", "") + placed("agent", "DaemonSet", "node-0", ""),
+		"same.yaml":     "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nparallelism: 3\n",
 		"new-node.yaml": "apiVersion: v1\nkind: Node\nmetadata: {name: new}\n",
 		"large.yaml":    strings.Replace(nodes(1), "cpu: 4, memory: 8Gi, pods: 110", "cpu: 1G, memory: 8Gi, pods: 1G", 1),
-		"endless.csv":   "time,name,count,cpu\n0s,web,1000,100\n",
+		"history.jsonl": `{"history":1,"start":"2026-11-20T10:00:00Z","source":"watch","by":"v1"}
+{"time":"0s","change":"add","node":{"metadata":{"name":"n1","labels":{"":"x"}},"status":{"allocatable":{"cpu":"4","pods":"110"}}}}
+{"time":"0s","pod":{"metadata":{"namespace":"x","name":"a"},"spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":"3"}}}]}},"owner":"ReplicaSet/r","on":"n1"}
+{"time":"0s","use":{"cpu":"1"},"of":"x/a"}
+{"time":"1m","namespace":"x","name":"b","like":"x/a"}
+{"time":"90s","namespace":"x","name":"c","like":"x/a"}
+{"time":"2m","change":"add","node":{"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"4","pods":"110"}}}}
+{"time":"2m1s","bound":"x/b","on":"n2"}
+{"time":"3m","delete":"x/a"}
+{"time":"3m20s","ended":"x/a"}
+{"time":"3m21s","bound":"x/c","on":"n1"}
+{"time":"4m","gap":"5m","reason":"restart"}
+{"time":"1h","last":true}
+`,
+		"endless.csv": "time,name,count,cpu\n0s,web,1000,100\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
@@ -101,7 +117,7 @@ func TestCommand(t *testing.T) {
 		"no snapshot":             {"--trace trace.csv", 2, "", "next: kubectl scheduling snapshot"},
 		"no such file":            {"--snapshot none.yaml", 2, "", "none.yaml"},
 		"invalid configuration":   {"--snapshot cluster.yaml --config wrong.yaml", 2, "", "paralelism"},
-		"extender":                {"--snapshot cluster.yaml --config extender.yaml", 2, "", "extenders: they need the network"},
+		"extender":                {"--snapshot cluster.yaml --config extender.yaml", 2, "", "extenders: they need the network; next: --extender"},
 		"two of one name":         {"--snapshot cluster.yaml --config stock --config stock", 2, "", `two configurations have the name "stock"`},
 		"unknown output":          {"--snapshot cluster.yaml --output report.pdf", 2, "", "report.pdf is unknown"},
 		"unknown node":            {"drain --snapshot cluster.yaml node-9", 2, "", `no node "node-9"`},
@@ -113,11 +129,25 @@ func TestCommand(t *testing.T) {
 		"warnings beside JSON":    {"fit --snapshot orphan.json --pod pod.yaml --output json", 0, "", "warning: orphan.json:1: Node new has no status.allocatable"},
 		"new node without any":    {"grow --snapshot cluster.yaml --node new-node.yaml", 2, "", "node new has no status.allocatable"},
 		"check without any pods":  {"check --snapshot cluster.yaml", 0, "No pod of the snapshot was placed by a scheduler.", ""},
+		"history":                 {"--trace history.jsonl --config stock --config packed.yaml", 0, "Input: History: 3 pods in 1h0m0s, of which 1 were there at the start, on 1 nodes; 2 were bound, and really waited p50 1m1s, p90 1m51s; 1 gaps of 5m0s in all", ""},
+		"history and figures":     {"--trace history.jsonl --output csv --fail-if waiting_p50_seconds>61 --fail-if waiting_p90_seconds<110 --fail-if hot_node_seconds<0", 0, "waiting_p90_seconds,s,stock,1,11", ""},
+		"history and snapshot":    {"--trace history.jsonl --snapshot cluster.yaml", 0, "Snapshot: its nodes and pods are those of the history instead", ""},
+		"check of a history":      {"check --trace history.jsonl", 0, "100.0 % of 2 pods agree: 2 get their real node again", ""},
+		"check of a trace":        {"check --trace trace.csv --snapshot cluster.yaml", 2, "", "--trace trace.csv is not a history"},
 		"event of no node":        {"--snapshot cluster.yaml --trace unknown-node.csv", 2, "", "unknown-node.csv:2: the snapshot has no node no\uFFFD[31m; next"},
 		"delete of no pod":        {"--snapshot cluster.yaml --trace unknown-pod.csv", 2, "", "unknown-pod.csv:3: no pod default/web-2 was created before; next"},
 		"price":                   {"--snapshot cluster.yaml --trace trace.csv --price-label price", 0, "4 nodes have no label price", ""},
 		"no price":                {"--snapshot prices.yaml --price-label price", 2, "", "the label price of node node-0 is not a price"},
 		"time":                    {"--snapshot cluster.yaml --for -1s", 2, "", "--for and --moment"},
+		"time without a trace":    {"--snapshot cluster.yaml --for 1h", 2, "", "next: add --trace, or --pending-only"},
+		"pending with a trace":    {"--snapshot cluster.yaml --trace trace.csv --pending-only", 2, "", "next: leave out one of --pending-only and --trace"},
+		"placed again":            {"--snapshot full.yaml", 0, "Placed again from empty nodes: 1 pods in the order of their creation; 1 are not: 1 of DaemonSets.\nFIGURE", ""},
+		"question placed again":   {"fit --snapshot full.yaml --pod pod.yaml --for-each-configuration", 0, "Placed again from empty nodes: 1 pods in the order of their creation; 1 are not: 1 of DaemonSets.\ndefault/web: 1 more", ""},
+		"nothing to place":        {"--snapshot cluster.yaml --config stock --config packed.yaml", 0, "Placed again from empty nodes: 0 pods in the order of their creation. No pod is to be placed, so nothing could differ; next: add --pod FILE or --trace FILE.\n", ""},
+		"nothing is pending":      {"--snapshot full.yaml --pending-only", 0, "or leave out --pending-only.\n", ""},
+		"same configurations":     {"--snapshot full.yaml --config stock --config same.yaml", 0, "DaemonSets. The configurations are the same, with their defaults, in all that a simulation depends on: nothing could differ.\n", ""},
+		"extenders differ":        {"--snapshot full.yaml --config stock --config extender.yaml --extender", 0, "DaemonSets.\nFIGURE", ""},
+		"condition on them":       {"--snapshot full.yaml --config stock --config same.yaml --fail-if nodes_used>0", 1, "nothing could differ.\nFIGURE", "nodes_used of stock is 1 > 0"},
 		"share":                   {"--snapshot cluster.yaml --hot NaN", 2, "", "--hot is above 0"},
 		"limit":                   {"fit --snapshot cluster.yaml --pod pod.yaml --limit 0", 2, "", "--limit is at least 1"},
 		"two new nodes":           {"grow --snapshot cluster.yaml --node cluster.yaml", 2, "", "has 4 nodes; next: a file with one Node"},

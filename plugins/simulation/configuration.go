@@ -22,6 +22,8 @@ type configuration struct {
 	// Path is its file, and Text what is in it; empty for the default one. A pipe can be read only once.
 	Path string
 	Text []byte
+	// CallExtenders is whether its extenders are called.
+	CallExtenders bool
 }
 
 // load reads, defaults and validates the configuration as kube-scheduler does.
@@ -42,12 +44,12 @@ func (c configuration) load() (*schedulerconfig.KubeSchedulerConfiguration, erro
 	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
 		return nil, c.failed(err)
 	}
-	if len(config.Extenders) > 0 {
-		return nil, c.failed(fmt.Errorf("extenders: they need the network, and are not simulated; next: a copy of the file without extenders"))
+	if len(config.Extenders) > 0 && !c.CallExtenders {
+		return nil, fmt.Errorf("--config %s: extenders: they need the network; next: --extender, which calls them, or a copy of the file without extenders", c.Path)
 	}
 	return config, nil
 }
 
 func (c configuration) failed(err error) error {
-	return fmt.Errorf("--config %s: %v; next: kube-scheduler --validate-config --config %s", c.Path, err, c.Path)
+	return fmt.Errorf("--config %s: %v; next: kube-scheduler-swap check --config %s", c.Path, err, c.Path)
 }

@@ -50,19 +50,22 @@ func (o *options) ask(asked question) error {
 	if err != nil {
 		return err
 	}
-	w.Question = asked
-	input, warnings := w.describe(), w.warnings()
+	if w.trace != nil && !w.History {
+		return fmt.Errorf("--trace %s is not a history, which has the real nodes of its pods; next: kubectl scheduling history --help", o.trace)
+	}
+	w.Question, w.Again = asked, o.eachConfiguration
+	method, input, warnings := w.method(), w.describe(), w.warnings()
 	path, err := w.save()
 	if err != nil {
 		return err
 	}
-	defer os.Remove(path)
 	var tasks []task
 	for i := range w.Configurations {
 		tasks = append(tasks, task{Path: path, Configuration: i, Seed: o.firstSeed})
 	}
 	o.jobs = 1
 	answers, err := o.runTasks(o.context, replay.Process{}, tasks)
+	os.Remove(path) // Not later: head may close the pipe, which ends this process.
 	if o.context.Err() != nil {
 		err = replay.ErrInterrupted
 	}
@@ -88,6 +91,9 @@ func (o *options) ask(asked question) error {
 		return err
 	}
 	p := &printer{out: o.out}
+	if method != "" {
+		p.line("%s", method)
+	}
 	for i := range answers {
 		if len(answers) > 1 {
 			p.line("%s:", w.Configurations[i].Name)
@@ -115,7 +121,11 @@ func (w *work) answer(s *replay.Simulation, again []*v1.Pod) (json.RawMessage, e
 	var err error
 	switch asked := w.Question; asked.Mode {
 	case modeCheck:
-		answer = s.Check(again)
+		if w.History {
+			answer = s.CheckHistory(w.Events)
+		} else {
+			answer = s.Check(again)
+		}
 	case modeFit:
 		answer = s.Fit(w.Workloads, asked.Limit)
 	case modeDrain:
@@ -279,13 +289,15 @@ func drained(drain *result.Drain) string {
 	return "cannot go: " + obstacle(drain)
 }
 
-// obstacle returns the first reason why a node cannot go.
+// obstacle returns a reason why a node cannot go: first one that needs a person.
 func obstacle(drain *result.Drain) string {
 	switch {
-	case len(drain.Wait) > 0:
-		return fmt.Sprintf("%s would wait: %s", drain.Wait[0].Pod, drain.Wait[0].Reason)
+	case drain.Kept != "":
+		return drain.Kept
 	case len(drain.Blocked) > 0:
 		return drain.Blocked[0].Pod + " is blocked: " + blocked(drain.Blocked[0])
+	case len(drain.Wait) > 0:
+		return fmt.Sprintf("%s would wait: %s", drain.Wait[0].Pod, drain.Wait[0].Reason)
 	case len(drain.Lost) > 0:
 		return drain.Lost[0] + " has no owner that makes it again"
 	}
@@ -322,7 +334,9 @@ func (w *work) describe() []string {
 		}
 	}
 	lines := []string{fmt.Sprintf("Snapshot: %d nodes, %d pods, of which %d are pending", len(w.cluster.Nodes), len(w.cluster.Pods), waiting)}
-	if w.trace != nil {
+	if w.History {
+		lines = w.describeHistory()
+	} else if w.trace != nil {
 		pods := 0
 		for i := range w.trace.Events {
 			if of := w.trace.Events[i].Pods; of != nil {

@@ -119,6 +119,10 @@ func TestOthersAct(t *testing.T) {
 		"budgets that are missing":              {two, "drain node-0", "Note: the snapshot has no PodDisruptionBudgets"},
 		"pods that stand aside":                 {two + strings.Replace(placed("large", "ReplicaSet", "''", ", nodeSelector: {gpu: 'yes'}"), "Running", "Pending", 1), "drain --each", "Note: pending pods of the snapshot take no place that a drain frees, unlike in a trace: 1"},
 		"nodes without the driver's key":        {strings.ReplaceAll(zones(waiting), "topologyKeys: [topology.kubernetes.io/zone]", "topologyKeys: [topology.disks/zone]"), "fit --pod db.yaml", "default/db: 4 more fit, on 2 nodes"},
+		"the control plane stays":               {strings.Replace(two, "node-2", "node-2, labels: {node-role.kubernetes.io/master: ''}", 1), "shrink", "node-2: it is a node of the control plane: node-role.kubernetes.io/master"},
+		"a budget before other reasons":         {strings.ReplaceAll(two, "cpu: 500m", "cpu: 3") + allowing("web", byApp, one), "shrink", "node-0: default/web-1 is blocked: PodDisruptionBudget default/web allows no disruption"},
+		"pods that are placed again are ready":  {unready + allowing("web", byApp, "{currentHealthy: 2, desiredHealthy: 2, expectedPods: 3}"), "drain node-0 --for-each-configuration", "The drain of node-0 can finish: 1 pods move"},
+		"budgets allow no more then":            {two + allowing("web", byApp, none), "drain node-0 --for-each-configuration", "PodDisruptionBudget default/web allows no disruption"},
 		"what is left, also in JSON":            {six, "shrink -o json", "Not modelled:\n  eviction API: its rate limits\n"},
 	} {
 		test := test

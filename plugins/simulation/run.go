@@ -56,13 +56,16 @@ func (o *options) serve() {
 
 // simulate does a task.
 func (o *options) simulate(w *work, t task, progress replay.Progress) (done outcome, err error) {
-	var again []*v1.Pod
-	if w.Question.Mode == modeCheck {
-		again, w.cluster.Pods = replay.Replaceable(w.cluster.Pods)
+	var again, waiting []*v1.Pod
+	if check := w.Question.Mode == modeCheck && !w.History; check || w.Again {
+		again, waiting, w.cluster.Pods, _ = replay.Again(w.cluster.Pods, check)
 	}
 	s, err := o.newSimulation(w, t)
 	if err != nil {
 		return done, err
+	}
+	if w.Again {
+		s.PlaceAgain(again, waiting, w.Workloads, progress)
 	}
 	if w.Question.Mode != "" {
 		done.Answer, err = w.answer(s, again)
@@ -102,7 +105,7 @@ func (o *options) newSimulation(w *work, t task) (*replay.Simulation, error) {
 	}
 	s, err := replay.New(context.Background(), replay.Options{
 		Config: config, Registry: registry, Cluster: w.cluster, Seed: t.Seed, Hot: w.Hot, PriceLabel: w.PriceLabel,
-		Explain: explain, Scheduler: options, NoPreemption: w.Question.Mode != "", Question: w.Question.Mode != "",
+		Explain: explain, Scheduler: options, History: w.History, Again: w.Again, NoPreemption: w.Question.Mode != "", Question: w.Question.Mode != "",
 	})
 	if err != nil {
 		return nil, c.failed(err)
@@ -126,7 +129,7 @@ const (
 	forever = 10 * 365 * 24 * time.Hour
 )
 
-// replay simulates the trace.
+// replay simulates the trace, or what comes after pods that were placed again.
 func (w *work) replay(s *replay.Simulation, progress replay.Progress) (*result.Run, error) {
 	var expected []*input.Workload
 	for i := range w.Workloads {
@@ -147,7 +150,9 @@ func (w *work) replay(s *replay.Simulation, progress replay.Progress) (*result.R
 	if moment == 0 {
 		moment = last
 	}
-	s.Expect(expected, moment)
+	if !w.Again {
+		s.Expect(expected, moment)
+	}
 	until, end := w.Length, time.Duration(0)
 	if until == 0 {
 		until, end = forever, quiet

@@ -10,9 +10,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -22,7 +24,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 )
 
-// work is the input of a run. Its file is a sequence of byte slices: the exported fields in JSON, and then each object of
+// work is the input of a run. Its file is a sequence of byte slices: the exported fields in JSON, each event in JSON, and then each object of
 // Kubernetes itself in protobuf. Each run reads it, and JSON takes ten times as long: 5 s for 5,000 nodes and 50,000 pods.
 type work struct {
 	Configurations  []configuration
@@ -30,17 +32,23 @@ type work struct {
 	PriceLabel      string
 	Length, Moment  time.Duration
 	Question        question
+	Again           bool // The pods of the snapshot are placed again.
 	Taken           time.Time
 	PodUse, NodeUse map[string]v1.ResourceList
 	Later           map[types.UID]*laterfields.Found
 	EvictUnhealthy  map[string]bool
 	Custom          []*unstructured.Unstructured
-	Events          []input.Event
+	Running         map[types.UID]*input.Workload
+	History         bool
+	Events          []input.Event `json:"-"`
+	EventCount      int
 	Workloads       []input.Workload
 	Template        *v1.Node
 
 	cluster *input.Cluster
 	trace   *input.Trace
+	// replaced is whether a history replaces nodes and pods of a snapshot.
+	replaced bool
 }
 
 var serializer = protobuf.NewSerializer(clientscheme.Scheme, clientscheme.Scheme)
@@ -65,12 +73,27 @@ func (w *work) write(file io.WriteCloser) error {
 	defer file.Close()
 	of := w.cluster
 	w.Taken, w.PodUse, w.NodeUse, w.Custom = of.Taken, of.PodUse, of.NodeUse, of.Custom
-	w.Later, w.EvictUnhealthy = of.Later, of.EvictUnhealthy
+	w.Later, w.EvictUnhealthy, w.Running, w.EventCount = of.Later, of.EvictUnhealthy, map[types.UID]*input.Workload{}, len(w.Events)
+	for uid, known := range of.Running {
+		withoutPod := *known
+		withoutPod.Pod = nil // The cluster has it.
+		w.Running[uid] = &withoutPod
+	}
 	buffer := bufio.NewWriterSize(file, 1<<20)
 	encoder := gob.NewEncoder(buffer)
 	header, err := json.Marshal(w)
 	if err == nil {
 		err = encoder.Encode(header)
+	}
+	specs := map[spec]int{}
+	for i := range w.Events {
+		var data []byte
+		if err == nil {
+			data, err = json.Marshal(sentEvent(w.Events[i], i, specs))
+		}
+		if err == nil {
+			err = encoder.Encode(data)
+		}
 	}
 	put := func(object runtime.Object) {
 		var data []byte
@@ -99,6 +122,48 @@ func (w *work) write(file io.WriteCloser) error {
 	return file.Close()
 }
 
+// sent is an event in the file.
+type sent struct {
+	input.Event
+	// Like is the number, from 1 on, of an earlier event. The pod is like its pod, but for the name: specs are large, and few.
+	Like int `json:",omitempty"`
+}
+
+// spec identifies what pods share.
+type spec struct {
+	containers          *v1.Container
+	labels, annotations uintptr
+}
+
+func sentEvent(of input.Event, number int, specs map[spec]int) sent {
+	if of.Pods == nil || len(of.Pods.Pod.Spec.Containers) == 0 {
+		return sent{Event: of}
+	}
+	pod := of.Pods.Pod
+	key := spec{&pod.Spec.Containers[0], reflect.ValueOf(pod.Labels).Pointer(), reflect.ValueOf(pod.Annotations).Pointer()}
+	like := specs[key]
+	if like == 0 {
+		specs[key] = number + 1
+		return sent{Event: of}
+	}
+	pods := *of.Pods
+	pods.Pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+	of.Pods = &pods
+	return sent{of, like}
+}
+
+// receive returns an event of the file.
+func (w *work) receive(data []byte) (input.Event, error) {
+	var of sent
+	err := json.Unmarshal(data, &of)
+	if err == nil && of.Like > 0 {
+		pod := *w.Events[of.Like-1].Pods.Pod
+		pod.Namespace, pod.Name = of.Pods.Pod.Namespace, of.Pods.Pod.Name
+		of.Pods.Pod = &pod
+	}
+	return of.Event, err
+}
+
 // open reads the file of a work.
 func open(path string) (*work, error) {
 	file, err := os.Open(path)
@@ -116,13 +181,22 @@ func open(path string) (*work, error) {
 		return nil, err
 	}
 	w.cluster = &input.Cluster{Taken: w.Taken, PodUse: w.PodUse, NodeUse: w.NodeUse, Custom: w.Custom,
-		Later: w.Later, EvictUnhealthy: w.EvictUnhealthy}
+		Later: w.Later, EvictUnhealthy: w.EvictUnhealthy, Running: w.Running}
+	w.Events = make([]input.Event, 0, w.EventCount)
 	for {
 		var data []byte
 		if err := decoder.Decode(&data); errors.Is(err, io.EOF) {
 			return w, nil
 		} else if err != nil {
 			return nil, err
+		}
+		if len(w.Events) < w.EventCount {
+			event, err := w.receive(data)
+			if err != nil {
+				return nil, err
+			}
+			w.Events = append(w.Events, event)
+			continue
 		}
 		object, err := runtime.Decode(serializer, data)
 		if err != nil {

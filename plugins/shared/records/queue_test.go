@@ -129,7 +129,7 @@ func TestExtendersCalls(t *testing.T) {
 	_, _, _, _ = extender.Filter(p, nodes)
 	_, _, _ = extender.Prioritize(p, nodes)
 	a.Reject("a", rejectedBy("Fit", "no"))
-	a.Preempts([]string{"a", "b", "c", "d", "e", "f"}, 6, "a", []*v1.Pod{podNamed("victim")}, "")
+	a.Preempts([]string{"f", "b", "c", "d", "e", "a"}, 6, "a", []*v1.Pod{podNamed("victim")}, "")
 	r.End(a, p, "", 0, 0, errAway)
 	// Outside of any attempt.
 	_, _, _, _ = extender.Filter(p, nodes)
@@ -143,7 +143,7 @@ func TestExtendersCalls(t *testing.T) {
 	if len(calls) != 2 || calls[0] != want[0] || calls[1] != want[1] {
 		t.Errorf("%+v, want %+v", calls, want)
 	}
-	if p := got.Attempts[0].Preemption; p.Candidates != 6 || len(p.Sample) != sampleNodes || p.Victims[0] != "default/victim" || p.VictimCount != 1 {
+	if p := got.Attempts[0].Preemption; p.Candidates != 6 || len(p.Sample) != sampleNodes || p.Sample[0] != "a" || p.Victims[0] != "default/victim" || p.VictimCount != 1 {
 		t.Errorf("%+v", p)
 	}
 	a = r.Begin(framework.NewCycleState(), p, "default-scheduler", 2)

@@ -3,6 +3,7 @@
 package records
 
 import (
+	"sort"
 	"sync"
 	"time"
 
@@ -90,6 +91,7 @@ func (a *Attempt) Preempts(candidates []string, count int, node string, victims 
 // Preemption returns the result of preemption.
 func Preemption(candidates []string, count int, node string, victims []*v1.Pod, whyNot string) *PreemptionRecord {
 	found := &PreemptionRecord{Candidates: count, Node: node, VictimCount: len(victims), WhyNot: short(whyNot)}
+	sort.Strings(candidates) // With extenders, their order is that of a map.
 	if len(candidates) > sampleNodes {
 		candidates = candidates[:sampleNodes]
 	}

@@ -40,6 +40,14 @@ func (p place) fail(next, what string, arguments ...interface{}) error {
 	return &Error{Where: p.String(), What: fmt.Sprintf(what, arguments...), Next: next}
 }
 
+// short limits a name that an error quotes.
+func short(name string) string {
+	if most := 320; len(name) > most {
+		return name[:most] + "…"
+	}
+	return name
+}
+
 const (
 	saveAgain = "save it again, and check that the command succeeds: kubectl get nodes,pods -A -o yaml > FILE"
 	saveBoth  = "save nodes and pods together: kubectl get nodes,pods -A -o yaml > FILE"

@@ -30,6 +30,8 @@ type Cluster struct {
 	EvictUnhealthy map[string]bool
 	// PodUse and NodeUse are the measured use (metrics.k8s.io) by namespace/name, or by name.
 	PodUse, NodeUse map[string]v1.ResourceList
+	// Running is what a history knows of Pods, by UID; nil without a history.
+	Running map[types.UID]*Workload
 	// Taken is the latest time in the objects.
 	Taken time.Time
 	// Ignored counts the objects that are not used, by kind.
@@ -40,6 +42,22 @@ type Cluster struct {
 
 // Trace is what happens to a cluster.
 type Trace struct {
+	// History is whether the trace is the history of a cluster. Only a history has the fields until Owners, and Real in
+	// its workloads. Its events have no Where, because all names in them are known.
+	History bool
+	// Start is when the history begins, and Length is the time until its end.
+	Start  time.Time
+	Length time.Duration
+	// Nodes are those at the start, and Pods those that have a node then. Events at time 0 create those that wait.
+	Nodes []*v1.Node
+	Pods  []*v1.Pod
+	// Running has the owner, the class, the use and the later fields of Pods, by UID.
+	Running map[types.UID]*Workload
+	// Gaps is how many gaps the history has, and GapTime their total length.
+	Gaps    int
+	GapTime time.Duration
+	// Owners are the owners of pods as far as default spreading depends on them: their names, and selectors of the pods.
+	Owners []runtime.Object
 	// Events are sorted by time; those of the same time keep their order.
 	Events []Event
 	// Warnings have file and line.
@@ -60,6 +78,10 @@ type Event struct {
 	Node string
 	// Change is what happens to it.
 	Change NodeChange
+	// NodeObject is the node to add, which replaces one of its name, or nil for that of the snapshot.
+	NodeObject *v1.Node
+	// Grace is how long the deleted pod still holds its resources; nil for the pod's own grace period.
+	Grace *time.Duration
 }
 
 // NodeChange is an event of a node.
@@ -87,6 +109,10 @@ type Workload struct {
 	Later *laterfields.Found
 	// Owner is KIND/NAME of the pods' controller, or empty.
 	Owner string
+	// Class is KIND/NAME of what pods with similar run times have in common: the owner's owner, or else Owner.
+	Class string
+	// Real is what happened to the pod in the cluster; nil if that is unknown. Only a history has it.
+	Real  *Real
 	Count int
 	// Claims are the templates of a StatefulSet's claims. With any, the name of the only pod ends with -0, too.
 	Claims []v1.PersistentVolumeClaim
@@ -98,6 +124,14 @@ type Workload struct {
 	StartDelay time.Duration
 	// Use is what each pod uses, sorted by After; empty if it is unknown.
 	Use []Use
+}
+
+// Real is what happened to a pod of a history.
+type Real struct {
+	// Node is its node, or empty if it was never bound.
+	Node string
+	// Waited is the time from its event until it was bound, or until it or the history ended without.
+	Waited time.Duration
 }
 
 // Use is a pod's use from a time on.

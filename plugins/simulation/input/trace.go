@@ -4,7 +4,10 @@ package input
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"regexp"
 	"sort"
 	"strconv"
@@ -32,10 +35,12 @@ type traceReader struct {
 	trace Trace
 	// like is the last pod with the same requests of CPU and memory.
 	like map[string]*v1.Pod
+	// history is nil unless the trace is one.
+	history *history
 }
 
-// ReadTrace reads a trace as CSV or JSON lines, or OpenB's list of pods, also compressed with gzip. The error has type
-// *Error.
+// ReadTrace reads a history, or a trace as CSV or JSON lines, or OpenB's list of pods, also compressed with gzip. The
+// error has type *Error.
 func ReadTrace(path string) (*Trace, error) {
 	t := &traceReader{like: map[string]*v1.Pod{}}
 	err := eachFile([]string{path}, func(name string, content *bufio.Reader) error {
@@ -43,23 +48,71 @@ func ReadTrace(path string) (*Trace, error) {
 		case startsWith(content, openBPods):
 			return t.readOpenBPods(name, content)
 		case startsWith(content, "{"):
-			return eachItem(name, content, t.readLine)
+			return t.readLines(name, content)
 		}
 		return eachRow(name, content, traceColumns, func(r row) error { return t.add(r, nil, nil) })
 	})
-	if err == nil && len(t.trace.Events) == 0 {
+	if err == nil && t.history != nil {
+		err = t.history.finish()
+	} else if err == nil && len(t.trace.Events) == 0 {
 		err = place{file: path}.fail("write at least a header and one line: time,name,cpu and 5m,web,500m", "there are no events")
 	}
-	return &t.trace, err
+	trace := t.trace // Without the reader, which is larger.
+	return &trace, err
 }
 
 var upper = regexp.MustCompile("[A-Z]")
 
-// readLine reads a line of JSON, which has the columns as keys, and also the keys pod and use.
+// longestLine limits the bytes of a line: no object of an API server is longer.
+const longestLine = 16 << 20
+
+// readLines reads lines of JSON: a history, or a trace.
+func (t *traceReader) readLines(name string, content *bufio.Reader) error {
+	at := place{file: name}
+	var text []byte
+	for {
+		part, err := content.ReadSlice('\n')
+		if text = append(text, part...); len(text) > longestLine {
+			at.line++
+			return at.fail("check that each object is on its own line", "the line is longer than %d MiB", longestLine>>20)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		at.line++
+		failed := err
+		if errors.Is(err, io.EOF) {
+			failed = nil
+		}
+		if len(bytes.TrimSpace(text)) > 0 && failed == nil {
+			failed = t.readLine(item{place: at, text: text})
+		}
+		if failed != nil && err != nil && t.history != nil && t.history.source == fromWatches && !json.Valid(text) {
+			t.trace.Warnings = append(t.trace.Warnings, at.String()+": the last line is cut, and left out")
+			return nil
+		}
+		if failed != nil {
+			return at.failed(failed, "JSON")
+		}
+		if err != nil {
+			return nil
+		}
+		text = text[:0]
+	}
+}
+
+// readLine reads a line of JSON. That of a trace has the columns as keys, and also the keys pod and use.
 func (t *traceReader) readLine(i item) error {
 	fields := map[string]json.RawMessage{}
-	if err := json.Unmarshal(i.text, &fields); err != nil {
+	err := json.Unmarshal(i.text, &fields)
+	if t.history != nil {
+		return t.history.read(i.place, fields, err)
+	}
+	if err != nil {
 		return i.failed(err, "JSON")
+	}
+	if _, isHeader := fields["history"]; isHeader && len(t.trace.Events) == 0 {
+		return t.readHeader(i.place, fields)
 	}
 	r, pod, found := row{i.place, map[string]string{}}, (*v1.Pod)(nil), (*laterfields.Found)(nil)
 	for key, value := range fields {
@@ -287,16 +340,21 @@ func (t *traceReader) workload(r row, pod *v1.Pod) (*Workload, error) {
 	if len(pod.Spec.Containers) == 0 {
 		return nil, r.fail(correct, "the pod has no containers")
 	}
+	t.share(pod)
+	if w.Use, err = r.uses(); err != nil {
+		return nil, err
+	}
+	return w, r.check(pod)
+}
+
+// share saves memory if an earlier pod has the same spec.
+func (t *traceReader) share(pod *v1.Pod) {
 	requests := pod.Spec.Containers[0].Resources.Requests
 	size := requests.Cpu().String() + " " + requests.Memory().String()
 	if like := t.like[size]; like != nil {
 		share(pod, like)
 	}
 	t.like[size] = pod
-	if w.Use, err = r.uses(); err != nil {
-		return nil, err
-	}
-	return w, r.check(pod)
 }
 
 // uses returns the use of all resources from each time on: each column has one quantity, or 0s=100m;10m=2.

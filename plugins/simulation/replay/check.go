@@ -3,7 +3,6 @@
 package replay
 
 import (
-	"sort"
 	"strconv"
 	"strings"
 
@@ -16,27 +15,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
 )
-
-// Replaceable splits the pods of a cluster into those that Check places again, in the order in which they were
-// scheduled, and those that stay, because no scheduler chose their node. Pending pods are in neither.
-func Replaceable(pods []*v1.Pod) (again, stay []*v1.Pod) {
-	for _, of := range pods {
-		if of.Spec.NodeName == "" {
-			continue
-		}
-		owner := metav1.GetControllerOf(of)
-		if of.DeletionTimestamp != nil || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
-			stay = append(stay, of)
-		} else {
-			again = append(again, of)
-		}
-	}
-	sort.SliceStable(again, func(i, j int) bool {
-		a, b := scheduledAt(again[i]), scheduledAt(again[j])
-		return a.Before(b) || a.Equal(b) && written(again[i]) < written(again[j])
-	})
-	return again, stay
-}
 
 // written returns the version of a pod's last change. It orders pods that were scheduled in the same second: a kubelet
 // writes a pod's status soon after its binding.
@@ -61,28 +39,7 @@ func scheduledAt(of *v1.Pod) *metav1.Time {
 func (s *Simulation) Check(pods []*v1.Pod) result.Check {
 	check := result.Check{Pods: len(pods), Others: map[string][]string{}, Kept: len(s.pods)}
 	for _, real := range pods {
-		key := real.Namespace + "/" + real.Name
-		s.ensureNamespace(real.Namespace)
-		found, restore := laterfields.Pods.Of(real.UID), s.checkpoint(nil)
-		// It is the pod itself: its claims are its own.
-		p := s.pend(real.DeepCopy(), &input.Workload{Pod: real, Count: 1}, 0)
-		s.settle()
-		restore()
-		laterfields.Pods.Set(real.UID, found) // The scheduler forgets it with the pod.
-		same, why := p.node != nil && p.node.name == real.Spec.NodeName, ""
-		if !same {
-			why = s.compare(real)
-		}
-		switch {
-		case same:
-			check.Same++
-		case p.node != nil && why == "":
-			check.Equal++
-		case p.node == nil && why == "":
-			check.Others["no node: "+p.reason] = append(check.Others["no node: "+p.reason], key)
-		default:
-			check.Others[why] = append(check.Others[why], key)
-		}
+		s.decide(real).count(real, &check)
 		if s.nodes[real.Spec.NodeName] != nil {
 			s.adopt(real)
 		}
@@ -90,7 +47,54 @@ func (s *Simulation) Check(pods []*v1.Pod) result.Check {
 	return check
 }
 
-// compare returns why the scheduler would not choose a pod's real node, or "" if it would, or might.
+// verdict is the outcome of scheduling a pod again.
+type verdict struct {
+	// node is the one that is chosen now, or empty.
+	node string
+	same bool
+	// why is the reason of a decision that is not the same and not equal.
+	why string
+}
+
+func (v verdict) agrees() bool { return v.same || v.why == "" }
+
+// decide schedules a pod again, and compares with its real node. Nothing is changed but the clock.
+func (s *Simulation) decide(real *v1.Pod) (v verdict) {
+	s.ensureNamespace(real.Namespace)
+	found, restore := laterfields.Pods.Of(real.UID), s.checkpoint(nil)
+	// It is the pod itself: its claims are its own.
+	p := s.pend(real.DeepCopy(), &input.Workload{Pod: real, Count: 1}, 0)
+	s.settle()
+	restore()
+	laterfields.Pods.Set(real.UID, found) // The scheduler forgets it with the pod.
+	if p.node != nil {
+		v.node = p.node.name
+	}
+	if v.same = v.node == real.Spec.NodeName; v.same {
+		return v
+	}
+	switch v.why = s.compare(real); {
+	case v.why == "" && v.node == "":
+		v.why = "no node: " + p.reason
+	case v.why == "" && len(s.extenders) > 0:
+		v.why = "with the extenders' answers, another node is chosen now"
+	}
+	return v
+}
+
+// count counts the verdict of a pod.
+func (v verdict) count(real *v1.Pod, check *result.Check) {
+	switch {
+	case v.same:
+		check.Same++
+	case v.why == "":
+		check.Equal++
+	default:
+		check.Others[v.why] = append(check.Others[v.why], real.Namespace+"/"+real.Name)
+	}
+}
+
+// compare returns why the scheduler would not choose a pod's real node, or "" if it would, or might. It asks no extender.
 func (s *Simulation) compare(real *v1.Pod) string {
 	of := real.DeepCopy()
 	of.Spec.NodeName = ""
@@ -114,7 +118,7 @@ func (s *Simulation) compare(real *v1.Pod) string {
 		return "its node does not fit now: " + status.Message()
 	}
 	infos, err := snapshot.NodeInfos().List()
-	if err != nil {
+	if err != nil || len(s.extenders) > 0 {
 		return ""
 	}
 	var fit []*v1.Node

@@ -60,7 +60,14 @@ func (s *Simulation) Outcome() result.Run {
 	if m.moment != nil && m.moment.nodes == nil {
 		m.moment.nodes = s.nodeStates()
 	}
-	run := result.Run{Seed: s.options.Seed, Seconds: round(s.now().Seconds()), Figures: s.figures(), Samples: m.samples, Nodes: m.moment.nodes}
+	run := result.Run{Seed: s.options.Seed}
+	if s.options.Again {
+		run.Workloads, run.Nodes = s.workloads(), s.nodeStates()
+		run.Figures = s.endFigures(run.Workloads)
+	} else {
+		run.Seconds, run.Figures, run.Samples, run.Nodes = round(s.now().Seconds()), s.figures(), m.samples, m.moment.nodes
+		run.Gangs = m.gangTimes
+	}
 	for _, p := range s.all {
 		of := result.Pod{Name: p.key, Created: round(p.created.Seconds()), Attempts: p.attempts}
 		if p.node != nil {
@@ -69,7 +76,9 @@ func (s *Simulation) Outcome() result.Run {
 			of.Reason = p.reason
 			s.keepRecord(p)
 		}
-		of.Record = p.record
+		if of.Record = p.record; s.options.Again {
+			of.Created, of.Bound = 0, 0
+		}
 		run.Pods = append(run.Pods, of)
 	}
 	sort.SliceStable(run.Pods, func(i, j int) bool { return run.Pods[i].Name < run.Pods[j].Name })
@@ -80,16 +89,17 @@ func (s *Simulation) Outcome() result.Run {
 	for _, of := range s.preemptions {
 		run.Preemptions = append(run.Preemptions, result.Preemption{Seconds: round(of.at.Seconds()), Victim: of.victim, Preemptor: of.by, Node: of.node})
 	}
-	for _, note := range s.Notes() {
+	for _, note := range namesOf(s.notes) {
 		run.Notes = append(run.Notes, fmt.Sprintf("%d %s", s.notes[note], note))
 	}
+	run.Notes = append(run.Notes, s.extenderNotes()...)
 	return run
 }
 
 // Notes returns what is not simulated as the input says, without the numbers of pods: a question may try one repeatedly.
-func (s *Simulation) Notes() []string { return namesOf(s.notes) }
+func (s *Simulation) Notes() []string { return append(namesOf(s.notes), s.extenderNotes()...) }
 
-// titles are the titles, units and directions of figures that are means over time.
+// titles are the titles, units and directions of figures that are means over time, or about the end.
 var titles = map[string]result.Figure{
 	allocation:    {Title: "allocated", Unit: "%", Better: result.Higher},
 	utilization:   {Title: "used", Unit: "%", Better: result.Higher},
@@ -100,6 +110,13 @@ var titles = map[string]result.Figure{
 	emptyNodes:    {Title: "nodes without pods", Unit: "nodes"},
 	hotNodes:      {Title: "hot nodes", Unit: "nodes", Better: result.Lower},
 	cost:          {Title: "price of the nodes with pods", Unit: "per hour", Better: result.Lower},
+
+	"pods_placed":                   {Title: "pods placed", Unit: "pods", Better: result.Higher},
+	"pods_pending":                  {Title: "pods that would wait", Unit: "pods", Better: result.Lower},
+	"preemptions":                   {Title: "pods evicted by preemption", Unit: "pods", Better: result.Lower},
+	"nodes_used":                    {Title: "nodes used", Unit: "nodes"},
+	"used_nodes_allocation_percent": {Title: "allocated on used nodes", Unit: "%"},
+	"workloads_in_one_zone":         {Title: "workloads with several pods in one zone only", Unit: "workloads", Better: result.Lower},
 }
 
 // figureOf returns the figure of a curve, without its value.
@@ -147,6 +164,9 @@ func (s *Simulation) figures() []result.Figure {
 		sort.Float64s(waits[label])
 		about := strings.NewReplacer("{priority_class=", ", class ", "{gang=\"any\"}", ", pods of gangs", "}", "", `"`, "").Replace(label)
 		add("waiting_p50_seconds"+label, "waiting, p50"+about, "s", result.Lower, quantile(waits[label], 0.5))
+		if label == "" {
+			add("waiting_p90_seconds", "waiting, p90", "s", result.Lower, quantile(waits[label], 0.9))
+		}
 		add("waiting_p99_seconds"+label, "waiting, p99"+about, "s", result.Lower, quantile(waits[label], 0.99))
 		add("waiting_longest_seconds"+label, "waiting, longest"+about, "s", result.Lower, quantile(waits[label], 1))
 	}
@@ -183,18 +203,20 @@ func (m *measurements) gangFigures(add func(name, title, unit, better string, va
 		return
 	}
 	now, complete, sum, unfinished := m.simulation.now(), []float64{}, int64(0), 0
+	m.gangTimes = nil
 	for _, name := range namesOf(m.gangs) {
 		g := m.gangs[name]
 		sum += g.held
-		if g.complete >= 0 {
-			complete = append(complete, (g.complete - g.first).Seconds())
-			continue
+		until := g.complete
+		if until < 0 {
+			until = now
+			unfinished++
+			for _, member := range g.bound {
+				sum += held(member, now-member.bound)
+			}
 		}
-		unfinished++
-		for _, member := range g.bound {
-			sum += held(member, now-member.bound)
-		}
-		complete = append(complete, (now - g.first).Seconds())
+		complete = append(complete, (until - g.first).Seconds())
+		m.gangTimes = append(m.gangTimes, result.Gang{Name: name, Seconds: round((until - g.first).Seconds()), Complete: g.complete >= 0})
 	}
 	sort.Float64s(complete)
 	add("gangs_incomplete", "gangs incomplete at the end", "gangs", result.Lower, float64(unfinished))

@@ -70,6 +70,8 @@ type measurements struct {
 	mutex    sync.Mutex
 	inFlight map[*pod]bool
 	gangs    map[string]*gang
+	// gangTimes is set with the figures of gangs.
+	gangTimes []result.Gang
 	// lost is the requests of evicted pods multiplied by the time that they ran, in resource-seconds.
 	lost   map[v1.ResourceName]float64
 	usable usable
@@ -198,6 +200,13 @@ func (m *measurements) added(n *node) {
 	n.base = make([]float64, len(m.resources))
 	n.used, n.stranded = make([]float64, len(m.resources)), make([]float64, len(m.resources))
 	m.change(n, nil)
+}
+
+// move gives a node the place and the resources of another one.
+func (m *measurements) move(n, to *node) {
+	m.change(n, func() {
+		n.zone, n.price, n.allocatable, n.capacity = to.zone, to.price, to.allocatable, m.vector(to.allocatable)
+	})
 }
 
 func (m *measurements) gone(n *node) {

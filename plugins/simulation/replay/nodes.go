@@ -42,10 +42,12 @@ func (s *Simulation) AddNode(of *v1.Node) {
 	if known := s.nodes[of.Name]; known == nil {
 		s.nodes[of.Name] = n
 		s.measure.added(n)
+	} else {
+		s.measure.move(known, n)
 	}
 	existed := s.nodeObject(of.Name) != nil
 	s.store.put(of)
-	if s.store.synced && !existed {
+	if s.store.synced && !existed && !s.options.History {
 		s.addDaemons(of)
 	}
 }
@@ -128,8 +130,12 @@ func (s *Simulation) Apply(of *input.Event) {
 	switch {
 	case of.Pods != nil:
 		s.Create(of.Pods)
+	case of.NodeObject != nil:
+		s.AddNode(of.NodeObject.DeepCopy())
 	case of.Delete == "":
 		s.changeNode(of.Node, of.Change)
+	case s.options.History:
+		s.deleteNamed(of)
 	default:
 		// Its owner wants one pod less.
 		if object := s.current(of.Delete); object == nil {
@@ -137,7 +143,7 @@ func (s *Simulation) Apply(of *input.Event) {
 		} else if p := s.pods[of.Delete]; p.node == nil {
 			s.end(p)
 		} else {
-			s.delete(object, false)
+			s.delete(object, false, s.grace(object))
 		}
 	}
 }
@@ -198,7 +204,10 @@ func (s *Simulation) removeNode(name string) {
 	for _, p := range pods {
 		if !p.deleted {
 			p.deleted = true
-			s.replace(p, true)
+			// A history has the pods that really came in the place of this node's.
+			if real := p.workload.Real; real == nil || real.Node != name {
+				s.replace(p, true)
+			}
 		}
 	}
 }

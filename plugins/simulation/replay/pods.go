@@ -25,7 +25,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
-	"k8s.io/utils/pointer"
 )
 
 // gangLabel is the label of a pod's group in scheduler-plugins.
@@ -69,6 +68,8 @@ type podState struct {
 	owes bool
 	// next is the pod with which its owner replaced it, or nil.
 	next *pod
+	// unwanted is whether its owner does not replace it any more.
+	unwanted bool
 }
 
 // gangOf returns the namespace and name of a pod's group, or "".
@@ -79,15 +80,27 @@ func gangOf(of *v1.Pod) string {
 	return ""
 }
 
-// adopt adds a pod of the snapshot.
-func (s *Simulation) adopt(of *v1.Pod) {
-	w := &input.Workload{Pod: of, Later: laterfields.Pods.Of(of.UID), Count: 1}
+// workloadOf returns the workload of a pod of the snapshot, or of a history's start.
+func (s *Simulation) workloadOf(of *v1.Pod) *input.Workload {
+	w := s.options.Cluster.Running[of.UID]
+	if w == nil {
+		w = &input.Workload{Later: laterfields.Pods.Of(of.UID), Count: 1}
+	}
+	w.Pod = of
 	if owner := metav1.GetControllerOf(of); owner != nil {
 		w.Owner = owner.Kind + "/" + owner.Name
 	}
 	if use, ok := s.options.Cluster.PodUse[of.Namespace+"/"+of.Name]; ok {
 		w.Use = []input.Use{{Resources: use}}
 	}
+	return w
+}
+
+// adopt adds a pod of the snapshot.
+func (s *Simulation) adopt(of *v1.Pod) { s.adoptAs(of, s.workloadOf(of)) }
+
+// adoptAs adds a pod that is like those of a workload, and may have a node.
+func (s *Simulation) adoptAs(of *v1.Pod, w *input.Workload) *pod {
 	if of.Spec.NodeName != "" {
 		// Preemption chooses between equal nodes by the start of their pods, and else by the order of a map.
 		began := of.CreationTimestamp
@@ -102,15 +115,17 @@ func (s *Simulation) adopt(of *v1.Pod) {
 		s.claim(of, nil)
 	}
 	p := s.add(of, w, 0)
+	s.named[p.key] = p
 	p.owes = !healthy(of)
 	if of.Spec.NodeName == "" {
-		return
+		return p
 	}
 	p.bound, p.started, p.running = p.created, p.created, of.Status.Phase != v1.PodPending
 	s.place(p, s.nodes[of.Spec.NodeName])
 	if p.deleted = of.DeletionTimestamp != nil; p.deleted && !s.options.Question {
 		s.finishTermination(p, s.grace(of), true)
 	}
+	return p
 }
 
 // healthy reports whether budgets count a pod of the snapshot as healthy.
@@ -121,6 +136,10 @@ func healthy(of *v1.Pod) bool {
 
 // Create adds the pods of a workload to the cluster.
 func (s *Simulation) Create(w *input.Workload) {
+	if s.options.History {
+		s.createNamed(w)
+		return
+	}
 	s.ensurePodGroup(w)
 	for i := 0; i < w.Count; i++ {
 		s.create(w, w.NameOf(i), 0)
@@ -153,9 +172,8 @@ func (s *Simulation) create(w *input.Workload, name string, generation int) *pod
 	}
 	made.UID = types.UID(fmt.Sprintf("%s/%s/%d", made.Namespace, made.Name, s.entries+len(s.all)))
 	laterfields.Pods.Set(made.UID, w.Later)
-	if owner := strings.SplitN(w.Owner, "/", 2); len(owner) == 2 && metav1.GetControllerOf(made) == nil {
-		made.OwnerReferences = append(made.OwnerReferences,
-			metav1.OwnerReference{Kind: owner[0], Name: owner[1], Controller: pointer.Bool(true)})
+	if metav1.GetControllerOf(made) == nil {
+		made.OwnerReferences = append(made.OwnerReferences, input.OwnerReferences(w.Owner)...)
 	}
 	return s.pend(made, w, generation)
 }
@@ -166,6 +184,7 @@ func (s *Simulation) pend(made *v1.Pod, w *input.Workload, generation int) *pod 
 	made.CreationTimestamp = metav1.Now()
 	made.Spec.NodeName, made.DeletionTimestamp, made.Status = "", nil, v1.PodStatus{Phase: v1.PodPending}
 	s.admit(made)
+	s.leaveOutClaims(made)
 	s.claim(made, w.Claims)
 	return s.add(made, w, generation)
 }
@@ -311,9 +330,17 @@ func (s *Simulation) begin(p *pod, object *v1.Pod) {
 		p.owes = false
 		s.allow(object, 1)
 	}
+	s.planEnd(p)
+}
+
+// planEnd plans the end of a pod that runs now.
+func (s *Simulation) planEnd(p *pod) {
 	if p.workload.Duration > 0 {
 		s.after(p.workload.Duration, func() {
 			if !p.ended && !p.deleted {
+				if s.options.History {
+					s.disrupt(p) // Its budgets wait for the pod that the history has in its place.
+				}
 				s.end(p)
 			}
 		})
@@ -327,9 +354,9 @@ func (s *Simulation) place(p *pod, on *node) {
 	s.measure.placed(p)
 }
 
-// end removes a pod.
+// end removes a pod, if there is one.
 func (s *Simulation) end(p *pod) {
-	if p.ended {
+	if p == nil || p.ended {
 		return
 	}
 	s.moves++
@@ -342,9 +369,9 @@ func (s *Simulation) end(p *pod) {
 	}
 }
 
-// grace returns the grace period of a pod. The answers to questions do not depend on it.
+// grace returns the grace period of a pod. It does not matter if only the end does.
 func (s *Simulation) grace(of *v1.Pod) time.Duration {
-	if s.options.Question {
+	if s.options.Question || s.options.Again {
 		return 0
 	}
 	if of.Spec.TerminationGracePeriodSeconds == nil {
@@ -354,24 +381,24 @@ func (s *Simulation) grace(of *v1.Pod) time.Duration {
 }
 
 // terminate deletes a pod: its grace period begins, and its owner makes another one.
-func (s *Simulation) terminate(of *v1.Pod) { s.delete(of, true) }
+func (s *Simulation) terminate(of *v1.Pod) { s.delete(of, true, s.grace(of)) }
 
 // delete starts the grace period of a pod, or ends one without a node. It is made again if its owner wants as many pods as before.
-func (s *Simulation) delete(of *v1.Pod, again bool) {
+func (s *Simulation) delete(of *v1.Pod, again bool, grace time.Duration) {
 	p, object := s.pods[of.Namespace+"/"+of.Name], s.current(of.Namespace+"/"+of.Name)
 	if p == nil || p.deleted || object == nil || object.UID != of.UID {
 		return
 	}
 	if p.node != nil {
 		// As the API server does, it is the end of the grace period.
-		ends := metav1.NewTime(time.Now().Add(s.grace(of)))
+		ends := metav1.NewTime(time.Now().Add(grace))
 		object.DeletionTimestamp = &ends
 		s.store.put(object)
 		if again {
 			s.measure.evicted(p)
 		}
 		s.disrupt(p)
-		s.finishTermination(p, s.grace(of), again)
+		s.finishTermination(p, grace, again)
 	} else {
 		s.end(p)
 	}
@@ -421,6 +448,9 @@ func (s *Simulation) replace(p *pod, gone bool) {
 }
 
 func (s *Simulation) again(p *pod) {
+	if p.unwanted {
+		return
+	}
 	made := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
 	made.owes, p.owes, p.next = p.owes, false, made
 }

@@ -153,7 +153,7 @@ func (s *Simulation) Drain(names []string) (result.Drain, error) {
 }
 
 // Shrink returns the nodes that can go one after the other, those with the least CPU allocated first, so that every pod
-// still has a place. For each other node it returns why it cannot.
+// still has a place. For each other node it returns why it cannot. The control plane's nodes stay.
 func (s *Simulation) Shrink() (shrink result.Shrink) {
 	s.Settle()
 	s.drainNotes.Do(s.noteDrains)
@@ -161,6 +161,10 @@ func (s *Simulation) Shrink() (shrink result.Shrink) {
 	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
 	waiting := pending()
 	for _, name := range names {
+		if label := controlPlane(s.nodeObject(name)); label != "" {
+			shrink.Keep = append(shrink.Keep, result.Drain{Nodes: []string{name}, Kept: "it is a node of the control plane: " + label})
+			continue
+		}
 		drain, restore := s.clear([]string{name})
 		if drain.Free() && pending() <= waiting {
 			shrink.Remove = append(shrink.Remove, drain)
@@ -172,6 +176,16 @@ func (s *Simulation) Shrink() (shrink result.Shrink) {
 	}
 	s.Settle()
 	return shrink
+}
+
+// controlPlane returns the label by which a node is one of the control plane, or "".
+func controlPlane(node *v1.Node) string {
+	for _, label := range []string{"node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"} {
+		if _, labelled := node.Labels[label]; labelled {
+			return label
+		}
+	}
+	return ""
 }
 
 // retry schedules pods that wait, without waiting for their backoff.

@@ -60,6 +60,10 @@ type Options struct {
 	NoPreemption bool
 	// Question is whether only the end matters, not the time: pods have no grace period.
 	Question bool
+	// Again is whether PlaceAgain is called: only the end matters, too.
+	Again bool
+	// History is whether events are the history of a cluster: its controllers have made pods again, those of DaemonSets on new nodes, too.
+	History bool
 	// Explain has the namespaces and names of the pods whose records Outcome has. The patched scheduler keeps records.
 	Explain map[string]bool
 	// PriceLabel is the node label with the node's price for an hour; empty for none.
@@ -74,6 +78,11 @@ func bubble(start time.Time, do func()) {
 	// The scheduler's debugger waits for this signal. The goroutine that receives signals starts with the first call, and
 	// would stop the clock of the bubble.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2)
+	go func() {
+		for do := range outside {
+			go do()
+		}
+	}()
 	// The bubble needs nothing of the test: TestBubble.
 	synctest.Test(&testing.T{}, func(*testing.T) {
 		// Goroutines that wait for a channel from outside of the bubble would stop the clock.
@@ -114,11 +123,14 @@ type Simulation struct {
 	// adopted is the number of the snapshot's pods with a node, in nanoseconds.
 	adopted time.Duration
 	measure *measurements
+	// named are the pods of a history by namespace/name, the latest of each name.
+	named map[string]*pod
 	// all are the pods that were without a node at some time.
 	all         []*pod
 	preemptions []preemption
 	// notes counts the pods that are not scheduled as they say.
 	notes      map[string]int
+	extenders  []*extender
 	drainNotes sync.Once
 }
 
@@ -126,7 +138,7 @@ type Simulation struct {
 func New(ctx context.Context, options Options) (*Simulation, error) {
 	s := &Simulation{
 		options: options, context: ctx, start: time.Now(), pods: map[string]*pod{}, nodes: map[string]*node{},
-		permits: make(chan struct{}), notes: map[string]int{},
+		named: map[string]*pod{}, permits: make(chan struct{}), notes: map[string]int{},
 	}
 	var config *rest.Config
 	s.api, config = newAPI(s)
@@ -155,8 +167,12 @@ func New(ctx context.Context, options Options) (*Simulation, error) {
 		scheduler.WithPodMaxBackoffSeconds(given.PodMaxBackoffSeconds),
 		scheduler.WithPodInitialBackoffSeconds(given.PodInitialBackoffSeconds),
 		scheduler.WithParallelism(1),
+		scheduler.WithExtenders(given.Extenders...),
 	}, options.Scheduler...)...)
 	if err != nil {
+		return nil, err
+	}
+	if err := s.useExtenders(client); err != nil {
 		return nil, err
 	}
 	dynamicFactory.Start(ctx.Done())

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,8 +48,9 @@ import (
 var scenarios = map[string]func(*world){
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
-	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
+	"gang again": gangAgain, "load again": loadAgain, "removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
 	"overcommit": overcommit, "drains agree": drainsAgree, "evictions": evictions, "later fields": laterFields,
+	"history": replayHistory, "history of a node": historyOfNode, "check of a history": checkHistory,
 }
 
 // task is a scenario with a seed.
@@ -102,6 +104,7 @@ type world struct {
 	registry frameworkruntime.Registry
 	seed     int64
 	question bool
+	history  bool
 	printed  strings.Builder
 }
 
@@ -119,7 +122,7 @@ func (w *world) start(nodes int) {
 	utilruntime.Must(err)
 	config := object.(*schedulerconfig.KubeSchedulerConfiguration)
 	config.TypeMeta.APIVersion = version.GroupVersion().String()
-	w.Simulation, err = New(context.Background(), Options{Config: config, Registry: w.registry, Cluster: w.cluster, Seed: w.seed, Hot: 0.8, Question: w.question})
+	w.Simulation, err = New(context.Background(), Options{Config: config, Registry: w.registry, Cluster: w.cluster, Seed: w.seed, Hot: 0.8, Question: w.question, History: w.history})
 	utilruntime.Must(err)
 	w.Expect(nil, 0)
 }
@@ -217,6 +220,38 @@ func permit(w *world) {
 	w.advance(110 * time.Second)
 	w.show("after it")
 	w.printf("%s\n", w.pods["default/web"].reason)
+}
+
+// pairPlugin places no pod of a gang before two of it exist.
+type pairPlugin struct{ framework.Handle }
+
+func (pairPlugin) Name() string { return "Pair" }
+func (p pairPlugin) PreFilter(_ context.Context, _ *framework.CycleState, pod *v1.Pod) *framework.Status {
+	members, err := p.SharedInformerFactory().Core().V1().Pods().Lister().List(labels.SelectorFromSet(labels.Set{gangLabel: "gang"}))
+	if gangOf(pod) != "" && len(members) < 2 {
+		return framework.NewStatus(framework.Unschedulable, fmt.Sprint("too few members ", err))
+	}
+	return nil
+}
+func (pairPlugin) PreFilterExtensions() framework.PreFilterExtensions { return nil }
+
+// gangAgain places a gang again whose members were created before and after another pod.
+func gangAgain(w *world) {
+	w.registry = frameworkruntime.Registry{"Pair": func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		return pairPlugin{handle}, nil
+	}}
+	w.config = "profiles: [{plugins: {preFilter: {enabled: [{name: Pair}]}}}]"
+	w.start(1)
+	var pods []*v1.Pod
+	for _, name := range []string{"member-0", "other", "member-1"} {
+		of := web(name, "2", 1).Pod
+		if of.UID = types.UID(name); name != "other" {
+			of.Labels = map[string]string{gangLabel: "gang"}
+		}
+		pods = append(pods, of)
+	}
+	w.PlaceAgain(pods, nil, nil, func(time.Duration, int64) {})
+	w.show("at the end")
 }
 
 // failedNode moves the pods of a failed node after the time that they tolerate.
@@ -400,7 +435,7 @@ func check(w *world) {
 		return of
 	}
 	pending := placed("pending", "", "4", 4)
-	again, stay := Replaceable([]*v1.Pod{pending, placed("second", "node-0", "1", 2), placed("first", "node-0", "1", 1), placed("third", "node-1", "1", 3)})
+	again, _, stay, _ := Again([]*v1.Pod{pending, placed("second", "node-0", "1", 2), placed("first", "node-0", "1", 1), placed("third", "node-1", "1", 3)}, true)
 	w.cluster.Pods = stay
 	w.start(2)
 	got := w.Check(again)
@@ -443,8 +478,8 @@ func volume(w *world) {
 	w.printf("bound: %v, the volume %s is in the zone of the pod: %v\n", w.pods["default/db"].node != nil, disk.Name, zone == w.pods["default/db"].node.zone)
 }
 
-// load makes one node hot, which NodeLoad avoids once it has measured that.
-func load(w *world) {
+// startNodeLoad starts a scheduler with NodeLoad on two nodes.
+func (w *world) startNodeLoad() {
 	w.registry = frameworkruntime.Registry{nodeload.Name: nodeload.Factory(collector.New())}
 	w.config = `
 profiles:
@@ -455,6 +490,11 @@ profiles:
     args: {prometheus: {endpoints: [http://prometheus.invalid:9090]}}
 `
 	w.start(2)
+}
+
+// load makes one node hot, which NodeLoad avoids once it has measured that.
+func load(w *world) {
+	w.startNodeLoad()
 	busy := web("busy", "1", 1)
 	busy.Use = []input.Use{{Resources: v1.ResourceList{"cpu": resource.MustParse("4")}}}
 	quiet := web("quiet", "100m", 10)
@@ -465,6 +505,20 @@ profiles:
 	w.advance(30 * time.Minute)
 	hot := w.pods["default/busy"].node
 	w.printf("pods on the hot node: %d of 11; hot for %.0f s of 1800\n", len(hot.pods), w.figure("hot_node_seconds"))
+}
+
+// loadAgain places pods again, of which the third uses more than it requests.
+func loadAgain(w *world) {
+	w.cluster.PodUse = map[string]v1.ResourceList{"default/pod-2": {"cpu": resource.MustParse("3")}}
+	w.startNodeLoad()
+	var pods []*v1.Pod
+	for i := 0; i < 7; i++ {
+		of := web(fmt.Sprint("pod-", i), "100m", 1).Pod
+		of.UID = types.UID(of.Name)
+		pods = append(pods, of)
+	}
+	w.PlaceAgain(pods, nil, nil, func(time.Duration, int64) {})
+	w.printf("pods on the hot node: %d of 7\n", len(w.pods["default/pod-2"].node.pods))
 }
 
 // questions asks each one, and verifies that those that change nothing do not.
@@ -557,6 +611,7 @@ func TestScenarios(t *testing.T) {
 		"backoff": {"at the end: web on node-0", "bound after 3600 s, more than 30 attempts: true"},
 		"permit": {"before the timeout: other waits; web waits", "after it: other on node-0; web waits",
 			"0/1 nodes are available: 1 Insufficient cpu."},
+		"gang again": {"at the end: member-0 on node-0; member-1 on node-0; other waits"},
 		"failed node": {"after a minute: short on node-0, ends; short-again-2 waits; web on node-0",
 			"after eight minutes: short on node-0, ends; short-again-2 waits; web on node-0, ends; web-again-2 waits", "when it is back: short-again-2 on node-0; web-again-2 on node-0"},
 		"drain": {"the first has not started elsewhere: web-0 on node-0, ends; web-0-again-2 on node-1; web-1 on node-0",
@@ -578,8 +633,17 @@ func TestScenarios(t *testing.T) {
 		"stateful set": {"1 pod within the grace period, then 1, which was made again: true"},
 		"volume":       {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
 		"load":         {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
+		"load again":   {"pods on the hot node: 2 of 7"},
 		"questions": {"8 small, 0 large: 0/4 nodes are available: 4 Insufficient cpu.", "one: 2 move, 0 wait; three: 2 move, 4 wait", "unchanged: true",
 			"2 go, 2 stay", "10 wait, 3 nodes, then 1"},
+		"history": {"all run: db-0 on node-0; job on node-0; web on node-0", "job has ended: db-0 on node-0; web on node-0",
+			"preempted: db-0 on node-0, ends; high waits; web on node-0, ends; web-again-2 waits", "deleted: high on node-0",
+			"in its grace period: high on node-0, ends", "after it: ", "a name that is free again: db-0 on node-0", "4 disruptions allowed"},
+		"history of a node": {"before: a on node-0; b on node-0; c on node-0", "a new node: a on node-0; b on node-0; c on node-0; static on node-0",
+			"8000 of 12000 in all, default spreading sees the owner: true", "it is gone: c on node-1", "deleted: ",
+			"[pods have claims that the snapshot lacks, and are scheduled without these volumes]"},
+		"check of a history": {"4 of 7 the same, 1 stays, map[another node scores more now: NodeResourcesBalancedAllocation, NodeResourcesFit:[default/second default/brief] its node is gone:[default/nowhere]]",
+			"[pods that were never bound are not compared: 1]"},
 		"custom": {`0/1 nodes are available: 1 1 group, map[phase:Seen]; podgroups.scheduling.sigs.k8s.io "none" not found.`},
 	} {
 		scenario, want := scenario, strings.Join(want, "\n")+"\n"

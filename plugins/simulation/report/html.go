@@ -49,9 +49,11 @@ func HTML(w io.Writer, c *result.Comparison) error {
 		Configurations []configuration
 		Table          []*row
 		Explanation    string
+		Details        [][][]string
 		Charts         []chart
+		Views          []string
 		Moved          []movedPod
-	}{c, all, table(all), explanation(all), charts(c.Runs, all), moved(all)}); err != nil {
+	}{c, all, table(all), explanation(all), details(all), charts(c.Runs, all), views(all), moved(all)}); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, EscapeLines(text.String()))

@@ -83,7 +83,10 @@ func TestHTML(t *testing.T) {
 		`<tr><th>\S+</th><td>batch/a`: 3 * 100,
 		`Preemptions of \S+: 5000`:    3,
 		`>better \(−`:                 2,
-		`NaN|Inf|ZgotmplZ`:            0,
+		// All nodes of a view, and its choice, as often as there are configurations and resources.
+		`<g class="view v1" stroke-width="7">`: 3,
+		`<input type="radio" name="view" id="v\d"( checked)?><label for="v\d">(fullest resource|cpu|memory)</label>`: 3,
+		`NaN|Inf|ZgotmplZ`: 0,
 	} {
 		if got := len(regexp.MustCompile(what).FindAllString(page, -1)); got != want {
 			t.Errorf("%s: found %d times, want %d", what, got, want)
@@ -120,6 +123,7 @@ func TestHTMLOfHostileNames(t *testing.T) {
 		run := &c.Runs[i]
 		run.Incomplete, run.Notes, run.Figures[0].Title, run.Figures[0].Unit = name, []string{name}, name, name
 		run.Samples[0].Values[name] = 1
+		run.Gangs, run.Workloads = []result.Gang{{Name: name}}, []result.Workload{{Name: name, Pods: 2, Zones: map[string]int{name: i + 1}}}
 		run.Nodes[0] = result.Node{Name: name, Zone: name, Allocated: map[string]float64{name: 1}, Used: map[string]float64{name: 1}}
 		record, _ := json.Marshal(map[string]string{name: name})
 		run.Pods[0] = result.Pod{Name: name, Node: []string{"", name}[i], Reason: name, Record: record}
@@ -136,5 +140,24 @@ func TestHTMLOfHostileNames(t *testing.T) {
 	}
 	if loads := regexp.MustCompile(`<[^>]*(://|url\(|@import|src=|href=|\son\w+=)[^>]*>`).FindString(page); loads != "" {
 		t.Errorf("the page loads %q", loads)
+	}
+}
+
+// TestViews checks that a view of a resource has its own colours, and no nodes without the resource.
+func TestViews(t *testing.T) {
+	c := compared(map[string][]float64{"stock": {0}}, "stock")
+	c.Runs[0].Nodes = []result.Node{{Name: "a", Allocated: map[string]float64{"cpu": 0.15, "gpu": 1}}, {Name: "b", Allocated: map[string]float64{"cpu": 0}}}
+	all := configurations(c)
+	m := all[0].Map(views(all))
+	for i, want := range []string{"0: M24 18v15 10: M8 18v15 (nodes: 2, mean: 50 %)", "0: M24 18v15 2: M8 18v15 (nodes: 2, mean: 8 %)", "10: M8 18v15 (nodes: 1, mean: 100 %)"} {
+		got := ""
+		for bucket, path := range m.Views[i].Buckets {
+			if len(path) > 0 {
+				got += fmt.Sprintf("%d: %s ", bucket, path)
+			}
+		}
+		if got += strings.TrimSpace(m.Views[i].Zones[0].Text); got != want {
+			t.Errorf("view %d: got %s, want %s", i, got, want)
+		}
 	}
 }

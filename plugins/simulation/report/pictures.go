@@ -120,16 +120,37 @@ func span(seconds float64) string {
 	return duration.HumanDuration(time.Duration(seconds * float64(time.Second)))
 }
 
+// mostViews limits the views of a map, and so the size of a page.
+const mostViews = 6
+
+// views returns what a map can show: the fullest resource, or one of the resources.
+func views(all []configuration) []string {
+	resources := sets.NewString()
+	for _, c := range all {
+		for _, node := range c.Runs[0].Nodes {
+			resources = resources.Union(sets.StringKeySet(node.Allocated))
+		}
+	}
+	names := append([]string{"fullest resource"}, resources.List()...)
+	return names[:first(mostViews, len(names))]
+}
+
 // heatMap has a square for each node, in rows below the title of its zone.
 type heatMap struct {
 	Height, Size int
-	Zones        []mark
-	// Buckets are for nodes that are empty, up to 10 %, up to 20 %, …, and above 100 %.
-	Buckets [12][]mark
+	Squares      []mark // with the texts of the nodes
+	Views        []heatView
 }
 
-// Map returns the heat map of the first seed.
-func (c configuration) Map() heatMap {
+// heatView is the colours of a map for a resource.
+type heatView struct {
+	Zones []mark
+	// Buckets are paths of the nodes that are empty, up to 10 %, up to 20 %, …, and above 100 %.
+	Buckets [12][]byte
+}
+
+// Map returns the heat map of the first seed. A node without the resource of a view has no colour.
+func (c configuration) Map(views []string) heatMap {
 	zones, nodes, pitch := map[string][]int{}, c.Runs[0].Nodes, mapFew
 	for i, node := range nodes {
 		zones[node.Zone] = append(zones[node.Zone], i)
@@ -137,9 +158,9 @@ func (c configuration) Map() heatMap {
 	if len(nodes) > mapNodes {
 		pitch = mapMany
 	}
-	m, columns := heatMap{Size: pitch - 1}, mapWidth/pitch
+	m, columns := heatMap{Size: pitch - 1, Views: make([]heatView, len(views))}, mapWidth/pitch
 	for _, name := range sets.StringKeySet(zones).List() {
-		top, sum := m.Height+18, 0.0
+		top, sums, counts := m.Height+18, make([]float64, len(views)), make([]float64, len(views))
 		for i, n := range zones[name] {
 			fullest, title := 0.0, fmt.Sprintf("%s, %d pods", nodes[n].Name, nodes[n].Pods)
 			for _, resource := range sets.StringKeySet(nodes[n].Allocated).List() {
@@ -151,14 +172,24 @@ func (c configuration) Map() heatMap {
 				}
 			}
 			square := mark{float64(i%columns*pitch + pitch/2), float64(top + i/columns*pitch), title}
-			bucket := first(len(m.Buckets)-1, int(math.Ceil(10*fullest-1e-9)))
-			m.Buckets[bucket] = append(m.Buckets[bucket], square)
-			sum += 100 * fullest
+			m.Squares = append(m.Squares, square)
+			for v, view := range views {
+				share, has := nodes[n].Allocated[view]
+				if v == 0 {
+					share = fullest
+				} else if !has {
+					continue
+				}
+				bucket := &m.Views[v].Buckets[first(len(m.Views[v].Buckets)-1, int(math.Ceil(10*share-1e-9)))]
+				*bucket = append(*bucket, fmt.Sprintf("M%g %gv%d", square.X, square.Y, m.Size)...)
+				sums[v], counts[v] = sums[v]+100*share, counts[v]+1
+			}
 		}
-		n := len(zones[name])
-		title := fmt.Sprintf("%s (nodes: %d, mean: %.0f %%)", name, n, sum/float64(n))
-		m.Zones = append(m.Zones, mark{0, float64(top - 5), title})
-		m.Height = top + (n+columns-1)/columns*pitch
+		for v := range views {
+			title := fmt.Sprintf("%s (nodes: %g, mean: %.0f %%)", name, counts[v], sums[v]/math.Max(1, counts[v]))
+			m.Views[v].Zones = append(m.Views[v].Zones, mark{0, float64(top - 5), title})
+		}
+		m.Height = top + (len(zones[name])+columns-1)/columns*pitch
 	}
 	return m
 }

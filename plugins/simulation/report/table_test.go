@@ -4,6 +4,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -102,6 +103,38 @@ Not modelled:
 	}
 	if err := Text(&again, c); err != nil || again.String() != out.String() {
 		t.Error("a second text differs")
+	}
+}
+
+// TestDetails checks that the longest waits of gangs are shown, and workloads whose zones differ.
+func TestDetails(t *testing.T) {
+	c := compared(map[string][]float64{"stock": {1}, "mine": {1}}, "stock", "mine")
+	c.Method = "Placed again"
+	for i := 0; i < 22; i++ {
+		name := fmt.Sprintf("default/gang-%02d", i)
+		c.Runs[0].Gangs = append(c.Runs[0].Gangs, result.Gang{Name: name, Seconds: float64(i), Complete: true})
+		c.Runs[1].Gangs = append(c.Runs[1].Gangs, result.Gang{Name: name, Seconds: 7200 - float64(3600*i)})
+	}
+	for i := range c.Runs {
+		c.Runs[i].Workloads = []result.Workload{{Name: "equal", Pods: 2, Zones: map[string]int{"a": 2}}, {Name: "differs\x1b", Pods: 3, Zones: map[string]int{"a": 1 + i, "": 1}},
+			{Name: "one", Pods: 2, Zones: map[string]int{"a": 2, "b": i}}}
+	}
+	var out strings.Builder
+	if err := Text(&out, c); err != nil {
+		t.Fatal(err)
+	}
+	got := strings.Join(strings.Fields(out.String()), " ")
+	for _, want := range []string{
+		"Placed again FIGURE", "time until a gang is complete: 22 stock mine default/gang-00 0s incomplete after 120m " +
+			"default/gang-01 1s incomplete after 60m default/gang-21 21s",
+		"default/gang-04 4s", "workloads whose zones differ: 2 stock mine one a:2 b:0 a:2 b:1 differs� :1 a:1 :1 a:2",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got\n%s\nwant %s", out.String(), want)
+		}
+	}
+	if strings.Contains(got, "gang-03") || strings.Contains(got, "equal") {
+		t.Errorf("got too much:\n%s", out.String())
 	}
 }
 

@@ -19,6 +19,9 @@ import (
 func Text(w io.Writer, c *result.Comparison) error {
 	all := configurations(c)
 	var text strings.Builder
+	if c.Method != "" {
+		text.WriteString(Escape(c.Method) + "\n")
+	}
 	out := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
 	fmt.Fprint(out, "FIGURE")
 	for i, configuration := range all {
@@ -28,6 +31,15 @@ func Text(w io.Writer, c *result.Comparison) error {
 		fmt.Fprint(out, "\n", Escape(r.Heading()))
 		for i, cell := range r.Cells {
 			fmt.Fprint(out, "\t", cell, verdictColumn(i, cell.Judgement()))
+		}
+	}
+	for _, d := range details(all) {
+		fmt.Fprint(out, "\n")
+		for _, r := range d {
+			fmt.Fprint(out, "\n")
+			for _, text := range r {
+				fmt.Fprint(out, Escape(text), "\t")
+			}
 		}
 	}
 	out.Flush()

@@ -38,10 +38,12 @@ type Drain struct {
 	Lost []string `json:"lost,omitempty"`
 	// Stay is the number of pods that a drain leaves: those of DaemonSets, and static pods.
 	Stay int `json:"stay,omitempty"`
+	// Kept is why the nodes were not drained; empty if they were.
+	Kept string `json:"kept,omitempty"`
 }
 
 // Free reports whether nothing prevents the drain, and every pod has a new node.
-func (d *Drain) Free() bool { return len(d.Wait)+len(d.Blocked)+len(d.Lost) == 0 }
+func (d *Drain) Free() bool { return len(d.Wait)+len(d.Blocked)+len(d.Lost) == 0 && d.Kept == "" }
 
 // Shrink has the nodes that can go, in order, and those that cannot.
 type Shrink struct {

@@ -20,6 +20,9 @@ type Run struct {
 	Samples []Sample `json:"samples,omitempty"`
 	// Pods are all pods that were without a node at some time, sorted by name.
 	Pods []Pod `json:"pods,omitempty"`
+	// Gangs are sorted by name. So are Workloads, those of several pods, if the snapshot's pods were placed again.
+	Gangs     []Gang     `json:"gangs,omitempty"`
+	Workloads []Workload `json:"workloads,omitempty"`
 	// Nodes are those at the chosen moment, sorted by name.
 	Nodes []Node `json:"nodes,omitempty"`
 	// Preemptions are in the order of their time.
@@ -71,6 +74,23 @@ type Pod struct {
 	Record json.RawMessage `json:"record,omitempty"`
 }
 
+// Gang is how long a gang, NAMESPACE/NAME, took until it was complete, or how long it has waited.
+type Gang struct {
+	Name     string  `json:"name"`
+	Seconds  float64 `json:"seconds"`
+	Complete bool    `json:"complete"`
+}
+
+// Workload counts the pods of a controller, NAMESPACE/KIND/NAME, by zone, and those without a node as NoNode.
+type Workload struct {
+	Name  string         `json:"name"`
+	Pods  int            `json:"pods"`
+	Zones map[string]int `json:"zones"`
+}
+
+// NoNode is not the name of a zone, which has no spaces.
+const NoNode = "no node"
+
 // Node is a node's state at one moment.
 type Node struct {
 	Name string `json:"name"`
@@ -93,6 +113,8 @@ type Preemption struct {
 
 // Comparison is several configurations with the same input.
 type Comparison struct {
+	// Method says how the snapshot's pods were placed again, and why the configurations cannot differ; often empty.
+	Method string `json:"method,omitempty"`
 	// Input describes the snapshot and the trace, one line each.
 	Input []string `json:"input"`
 	// NotModelled is one line.

@@ -16,9 +16,6 @@ const (
 func (ev *Evaluator) record(candidates []Candidate, best Candidate) {
 	var names []string
 	for i := range candidates {
-		if len(names) == 5 {
-			break
-		}
 		names = append(names, candidates[i].Name())
 	}
 	records.Of(ev.State).Preempts(names, len(candidates), best.Name(), best.Victims().Pods, "")
