@@ -48,6 +48,7 @@ lease, and reached through the API server with your own credentials.
   kubectl scheduling load
   kubectl scheduling page
   kubectl scheduling snapshot > cluster.yaml
+  kubectl scheduling history --follow --output now.jsonl
   kubectl scheduling simulate fit --snapshot cluster.yaml --pod web.yaml
 
 The flags of kubectl that "kubectl options" lists are accepted, too.`,
@@ -65,7 +66,7 @@ The flags of kubectl that "kubectl options" lists are accepted, too.`,
 	})
 	root.PersistentFlags().StringVar(&o.lease, "lease", schedulersLease.String(), "the scheduler's lease, as NAMESPACE/NAME: that of a second scheduler is kube-system/second-scheduler")
 	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.loadCommand(), o.pageCommand(),
-		o.snapshotCommand(), o.simulateCommand())
+		o.snapshotCommand(), o.historyCommand(version), o.simulateCommand())
 	return root
 }
 

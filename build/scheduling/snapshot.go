@@ -76,6 +76,11 @@ var taken = []struct{ group, resource, fields string }{
 	{"metrics.k8s.io", "pods", "timestamp window containers.name containers.usage"},
 }
 
+// makers are further objects whose templates a history has.
+var makers = []struct{ group, resource, fields string }{
+	{"batch", "cronjobs", below("spec.jobTemplate", templateFields)},
+}
+
 // below puts a path before each of the fields.
 func below(path, fields string) string {
 	return path + "." + strings.ReplaceAll(fields, " ", " "+path+".")
@@ -138,6 +143,12 @@ func strip(object map[string]any, f fields) bool {
 			return false
 		}
 	}
+	prune(object, f)
+	return true
+}
+
+// prune leaves the fields of an object, and the annotations that are not a copy of it.
+func prune(object map[string]any, f fields) {
 	f.prune(object)
 	annotations, _, _ := unstructured.NestedStringMap(object, "metadata", "annotations")
 	for key := range annotations {
@@ -146,7 +157,6 @@ func strip(object map[string]any, f fields) bool {
 			unstructured.RemoveNestedField(object, "metadata", "annotations", key)
 		}
 	}
-	return true
 }
 
 var errNotServed = errors.New("the API server does not serve them")
@@ -185,30 +195,39 @@ resources, CSI drivers and schedulers.`,
 
 // snapshot prints the objects, each changed by hide.
 func (o *options) snapshot(ctx context.Context, hide func(map[string]any)) error {
-	config, err := o.flags.ToRESTConfig()
-	if err != nil {
-		return kubeconfigError(err)
-	}
-	config.QPS = -1
-	client, err := dynamic.NewForConfig(config)
+	client, served, err := o.clients()
 	if err != nil {
 		return err
-	}
-	discover, err := discovery.NewDiscoveryClientForConfig(config)
-	if err != nil {
-		return err
-	}
-	served, err := discovery.ServerPreferredResources(discover)
-	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
-		return nextstep.With(err, "kubectl get --raw /readyz")
-	} else if err != nil {
-		fmt.Fprintf(o.ErrOut, "warning: %v\n", err)
 	}
 	return o.printServed(ctx, served, client, hide)
 }
 
-// printServed prints the objects of the resources that the API server serves.
-func (o *options) printServed(ctx context.Context, served []*metav1.APIResourceList, client dynamic.Interface, hide func(map[string]any)) error {
+// clients returns a client, and the resources that the API server serves.
+func (o *options) clients() (dynamic.Interface, []*metav1.APIResourceList, error) {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return nil, nil, kubeconfigError(err)
+	}
+	config.QPS = -1
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	discover, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, nil, err
+	}
+	served, err := discovery.ServerPreferredResources(discover)
+	if err != nil && !discovery.IsGroupDiscoveryFailedError(err) {
+		return nil, nil, nextstep.With(err, "kubectl get --raw /readyz")
+	} else if err != nil {
+		fmt.Fprintf(o.ErrOut, "warning: %v\n", err)
+	}
+	return client, served, nil
+}
+
+// byName returns the resources' versions.
+func byName(served []*metav1.APIResourceList) map[schema.GroupResource]schema.GroupVersionResource {
 	versions := map[schema.GroupResource]schema.GroupVersionResource{}
 	for _, list := range served {
 		version, _ := schema.ParseGroupVersion(list.GroupVersion)
@@ -216,6 +235,12 @@ func (o *options) printServed(ctx context.Context, served []*metav1.APIResourceL
 			versions[version.WithResource(resource.Name).GroupResource()] = version.WithResource(resource.Name)
 		}
 	}
+	return versions
+}
+
+// printServed prints the objects of the resources that the API server serves.
+func (o *options) printServed(ctx context.Context, served []*metav1.APIResourceList, client dynamic.Interface, hide func(map[string]any)) error {
+	versions := byName(served)
 	output := &list{Writer: bufio.NewWriter(o.Out)}
 	output.WriteString(`{"apiVersion": "v1", "kind": "List", "items": [` + "\n")
 	var counts []string
@@ -252,16 +277,11 @@ type list struct {
 
 // printAll prints all objects of a resource that have not ended, and returns their number.
 func (o *options) printAll(ctx context.Context, client dynamic.ResourceInterface, output *list, f fields, hide func(map[string]any)) (int, error) {
-	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-		return client.List(ctx, options)
-	})
-	pages.PageSize = pageSize
 	options, count := metav1.ListOptions{}, 0
 	if _, pod := f["spec"]["nodeName"]; pod {
 		options.FieldSelector = "status.phase!=Succeeded,status.phase!=Failed"
 	}
-	err := pages.EachListItem(ctx, options, func(item runtime.Object) error {
-		object := item.(*unstructured.Unstructured).Object
+	err := each(ctx, client, options, func(object map[string]any) error {
 		if !strip(object, f) {
 			return nil
 		}
@@ -276,4 +296,15 @@ func (o *options) printAll(ctx context.Context, client dynamic.ResourceInterface
 		return err
 	})
 	return count, err
+}
+
+// each visits the objects of a resource, page by page.
+func each(ctx context.Context, client dynamic.ResourceInterface, options metav1.ListOptions, visit func(map[string]any) error) error {
+	pages := pager.New(func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return client.List(ctx, options)
+	})
+	pages.PageSize = pageSize
+	return pages.EachListItem(ctx, options, func(item runtime.Object) error {
+		return visit(item.(*unstructured.Unstructured).Object)
+	})
 }
