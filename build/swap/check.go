@@ -26,7 +26,7 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	if err := t.checkUndone(&findings, content, pod); err != nil {
 		return nil, err
 	}
-	if request.Archive == "" && request.Image == "" && request.VerifyKey == "" && !pod.Swapped {
+	if request.Archive == "" && request.Image == "" && request.VerifyKey == "" && request.Config == "" && !pod.Swapped {
 		// Without a target, check only what does not depend on one.
 		return append(findings, t.checkNode(ctx, pod, nil)...), nil
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	goruntime "runtime"
@@ -43,6 +44,8 @@ type Request struct {
 	AdoptFlags bool
 	// Accept lists the kinds of problems, from Acceptable, that do not stop an install.
 	Accept []string
+	// Said receives what the new scheduler prints when it checks its configuration; nil drops it.
+	Said io.Writer
 }
 
 // plan is a change that is fully computed, but not started.
@@ -160,7 +163,7 @@ func (t *Tool) ask(ctx context.Context, p *plan, request Request, scratch, root 
 			return err
 		}
 	}
-	asked := host.Scheduler{Binary: "/" + record.SchedulerInImage, Folder: scratch, Run: view.Run, Control: host.IsControl(p.swap.Version)}
+	asked := host.Scheduler{Binary: "/" + record.SchedulerInImage, Folder: scratch, Run: view.Run, Control: host.IsControl(p.swap.Version), Said: request.Said}
 	if p.accepted, p.warnings, err = asked.Validate(ctx, p.afterPod, config); err != nil {
 		p.refusal = fmt.Errorf("the new scheduler does not accept its command line or configuration: %w", err)
 		return nil

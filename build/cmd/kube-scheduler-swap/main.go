@@ -135,18 +135,34 @@ func newCommand(use, short string, run func(*cobra.Command, []string) error) *co
 
 func checkCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
-	command := newCommand("check", "Report every problem that would make the swap fail, with its next step; changes nothing",
-		look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
-			findings, err := tool.Check(ctx, request)
-			if err != nil {
-				return err
+	whole := look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+		var said strings.Builder
+		request.Said = &said
+		findings, err := tool.Check(ctx, request)
+		if err != nil {
+			return err
+		}
+		findings.Write(command.OutOrStdout())
+		if request.Config != "" && said.Len() > 0 {
+			fmt.Fprintf(command.OutOrStdout(), "kube-scheduler --validate-config:\n%s", said.String())
+		}
+		if findings.Problems() > 0 {
+			return errProblems
+		}
+		return nil
+	})
+	command := newCommand("check", "Report every problem that would make the swap fail, with its next step; changes nothing. "+
+		"With --config, it prints what the scheduler's --validate-config does; without root or a node, only that",
+		func(command *cobra.Command, arguments []string) error {
+			if request.Config == "" || swap.IsNode(*options) {
+				return whole(command, arguments)
 			}
-			findings.Write(command.OutOrStdout())
-			if findings.Problems() > 0 {
-				return errProblems
+			code, err := swap.CheckConfig(command.Context(), request, command.OutOrStdout(), command.ErrOrStderr())
+			if err == nil && code != 0 {
+				os.Exit(code)
 			}
-			return nil
-		}))
+			return err
+		})
 	requestFlags(command, &request)
 	return command
 }

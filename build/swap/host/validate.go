@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -35,6 +36,8 @@ type Scheduler struct {
 	Run func(*exec.Cmd) error
 	// Control reports whether it is a stock scheduler that `make control` built.
 	Control bool
+	// Said receives the output of the check, too, unless it is nil.
+	Said io.Writer
 }
 
 // IsControl reports whether a version is that of an image of `make control`.
@@ -64,7 +67,11 @@ func (s Scheduler) Validate(ctx context.Context, pod *manifest.Pod, config []byt
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
 	var ended *exec.ExitError
-	switch err := s.Run(command); {
+	err := s.Run(command)
+	if s.Said != nil {
+		fmt.Fprint(s.Said, output.String(), failures.String())
+	}
+	switch {
 	case err == nil:
 	case errors.Is(err, os.ErrPermission):
 		return nil, nil, nextstep.With(fmt.Errorf("it cannot be run from %s: %w", s.Folder, err), "mount | grep noexec")

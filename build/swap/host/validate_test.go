@@ -122,3 +122,12 @@ func TestASchedulerIsAskedForItsFlags(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatTheSchedulerSaysIsPassedOn(t *testing.T) {
+	var said strings.Builder
+	folder := t.TempDir()
+	asked := Scheduler{Binary: swaptest.Put(t, filepath.Join(folder, "kube-scheduler"), "#!/bin/sh\necho valid; echo failed >&2; exit 1"), Folder: folder, Run: (*exec.Cmd).Run, Said: &said}
+	if _, _, err := asked.Validate(t.Context(), swaptest.PodWith(t), nil); err == nil || said.String() != "valid\nfailed\n" {
+		t.Errorf("%v, and it says %q", err, &said)
+	}
+}

@@ -54,7 +54,7 @@ func OpenArchive(file string) (*Archive, error) {
 	opener := func() (io.ReadCloser, error) { return os.Open(file) }
 	manifest, err := tarball.LoadManifest(opener)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nextstep.With(fmt.Errorf("the image archive %s does not exist", file), "copy it to this node")
+		return nil, nextstep.With(fmt.Errorf("the image archive %s does not exist", file), "copy it to this node, or name it with --archive")
 	} else if err != nil {
 		return nil, damaged(err)
 	}
