@@ -78,6 +78,7 @@ find_pin() {
   case $1 in
     descheduler) pin=descheduler package=sigs.k8s.io/descheduler/cmd/descheduler ;;
     etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
+    kube-state-metrics) pin=kube-state-metrics package=k8s.io/kube-state-metrics/v2 ;;
     kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
     metrics-server) pin=metrics-server package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;
     node_exporter) pin=node-exporter package=github.com/prometheus/node_exporter ;;

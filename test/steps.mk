@@ -13,9 +13,10 @@ all: e2e node-load integration newer-servers scenarios applies scripts vulncheck
 # Not run each time: the other architecture, the traps for the oracle, the series on every release, everything
 # without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and of a soak with 500 nodes,
 # a production cluster with ten seeds, attacks on the secure port, the image of make control, that of the bundle once more,
-# the image that upstream's own target makes in Docker, upgrades over several API servers of later releases.
+# the image that upstream's own target makes in Docker, upgrades over several API servers of later releases, histories of a busy
+# cluster.
 .PHONY: long
-long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control docker newer-servers
+long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control docker newer-servers histories
 
 step = @bash test/step.sh $@
 # A busy machine takes longer than go test's own ten minutes for some packages.
@@ -24,7 +25,7 @@ go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
 # Programs that steps need. CI builds them first, and then runs the steps with these as old files: make would else start
 # all steps that need none of them before the longest.
-.PHONY: built image tools servers newer-apiservers controller-manager node-servers metrics-server node-exporter descheduler
+.PHONY: built image tools servers newer-apiservers controller-manager node-servers metrics-server node-exporter descheduler kube-state-metrics
 built: node-servers newer-apiservers metrics-server node-exporter descheduler
 image: ; $(step) make --no-print-directory release
 tools: ; $(step) bash -c 'source scripts/environment.sh && build_server etcd kwok prometheus promtool'
@@ -35,6 +36,7 @@ newer-apiservers: servers ; $(step) bash -c 'source scripts/environment.sh && bu
 metrics-server: tools ; $(step) bash -c 'source scripts/environment.sh && build_server metrics-server'
 node-exporter: tools ; $(step) bash -c 'source scripts/environment.sh && build_server node_exporter'
 descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_server descheduler'
+kube-state-metrics: tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-state-metrics'
 
 # verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
 # packages twice. Unit tests do not read the image; artifacts does.
@@ -50,7 +52,7 @@ gpus: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -run TestOneSeed
 openb: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -skip TestOneSeed
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks newer-servers integration node-load bad-day soak scenarios
+.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks newer-servers integration histories node-load bad-day soak scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
@@ -63,7 +65,9 @@ run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/ext
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
 attacks: servers ; $(step) $(call go-test,test) -v ./integration/attacks
 newer-servers: newer-apiservers ; $(step) $(call go-test,test) -v -timeout 2h ./integration/newerservers
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/attacks %/badday %/control %/monitoring %/newerservers %/nodeload %/scenarios %/soak,$(cluster-tests))
+integration: servers ; $(step) $(call go-test,test) -p=1 -v -skip TestProof $(filter-out %/attacks %/badday %/control %/monitoring %/newerservers %/nodeload %/scenarios %/soak,$(cluster-tests))
+# Three minutes of a busy cluster; DURATION=30m for more.
+histories: servers controller-manager kube-state-metrics ; $(step) $(call go-test,test) -v -timeout 3h -run TestProof ./integration/history -duration=$${DURATION:-3m}
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 bad-day: servers controller-manager ; $(step) $(call go-test,test) -v -timeout 3h ./integration/badday -duration=$${DURATION:-10m}
 soak: servers ; $(step) $(call go-test,test) -v -timeout 3h ./integration/soak -duration=$${DURATION:-10m}

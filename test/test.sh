@@ -23,7 +23,7 @@ newer='1.24.17 1.26.15 1.32.0 1.37.2'
 [[ ${goals[*]} != all ]] || newer=${newer##* }
 export NEWER_APISERVERS=${NEWER_APISERVERS:-$newer}
 export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHEDULER_EXTENDER=$OUTPUT/tools/scheduler-extender
-export METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
+export KUBE_STATE_METRICS=$OUTPUT/tools/kube-state-metrics METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
 export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager KUBECTL_SCHEDULING=$OUTPUT/bin/linux/$HOST_ARCH/kubectl-scheduling
 
 # Recorded data of production clusters, and the Go vulnerability database, which are not part of the project.

@@ -18,7 +18,9 @@ import (
 // Prometheus is a real Prometheus, the program of the variable PROMETHEUS. It can be killed and started again.
 type Prometheus struct {
 	// Folder is the directory of its configuration and the files that this names.
-	Folder           string
+	Folder string
+	// Flags are further ones of its program.
+	Flags            []string
 	program, address string
 	// stop stops the process, and returns when it has ended; nil while none runs.
 	stop func()
@@ -132,8 +134,8 @@ func (p *Prometheus) StartWith(t testing.TB, samples string) {
 // Start starts it and waits until it answers.
 func (p *Prometheus) Start(t testing.TB) {
 	t.Helper()
-	p.stop = StartServer(t, p.LogFile(), p.URL()+"/-/ready", p.program, "--config.file="+p.file("config.yaml"),
-		"--storage.tsdb.path="+p.file("data"), "--web.listen-address="+p.address, "--log.level=warn")
+	p.stop = StartServer(t, p.LogFile(), p.URL()+"/-/ready", p.program, append([]string{"--config.file=" + p.file("config.yaml"),
+		"--storage.tsdb.path=" + p.file("data"), "--web.listen-address=" + p.address, "--log.level=warn"}, p.Flags...)...)
 }
 
 // Kill kills it, like a crash, if it runs.

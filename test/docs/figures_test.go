@@ -35,6 +35,18 @@ var figures = []struct {
 	{"performance", `#throughput\) \| (\S+) \| (\S+) \|`, "several-schedulers", "## Throughput", []cell{{"1000, 1, no", 1, 1}, {"1000, 1, no", 2, 1}}},
 	{"scenarios", `gpu.yaml \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|`, "simulate", "all 1,523 nodes",
 		[]cell{{"gpu.yaml", 5, 1}, {"gpu.yaml", 1, 1}, {"gpu.yaml", 2, 1}, {"gpu.yaml", 6, 1}}},
+	{"does-it-help", `below (\S+) cores: .* image, (\S+) a second \| (\S+): (\S+) pods a second became (\S+)\. .* three with 50 bound (\S+) `, "several-schedulers",
+		"## Throughput", []cell{{"50, 1, no", 5, 0.01}, {"50, 1, no", 2, 1}, {"1000, 1, no", 5, 0.01}, {"1000, 1, no", 1, 1}, {"1000, 1, no", 2, 1}, {"50, 3, no", 1, 1}}},
+	{"does-it-help", `decisions cost (\S+) to (\S+) times`, "performance", "## Clusters that", []cell{{"few-nodes, 1", 3, 1}, {"few-nodes-related", 3, 1}}},
+	{"does-it-help", `Stock takes (\S+) to (\S+) ms at .* that fail are (\S+) to (\S+) times`, "performance", "## A decision",
+		[]cell{{"host-ports", 1, 1e-3}, {"volumes", 1, 1e-3}, {"unschedulable-with-victims-again", 3, 1}, {"unschedulable-too-large-again", 3, 1}}},
+	{"does-it-help", `were bound (\S+) to (\S+) times .* below 0.15 s: (\S+) ms became (\S+) .* room: (\S+) ms became (\S+) `, "performance", "## With an API server",
+		[]cell{{"Unschedulable/", 3, 1}, {"SchedulingBasic/5000", 3, 1}, {"SchedulingBasic/500N", 7, 1}, {"SchedulingBasic/500N", 8, 1},
+			{"SchedulingBasic/5000", 7, 1}, {"SchedulingBasic/5000", 8, 1}}},
+	{"does-it-help", `fits waited (\S+) ms in stock, and (\S+) ms here`, "performance", "## Pods that do not fit", []cell{{"ms from", 1, 1}, {"ms from", 2, 1}}},
+	{"does-it-help", `(\S+) became (\S+) with \[NodeLoad\].* below (\S+): NodeLoad left so much \| above (\S+),`, "node-load", "## What it gains",
+		[]cell{{"default profile", 3, 1. / 180000}, {"[node-load.yaml]", 3, 1. / 180000}, {"[node-load.yaml]", 2, 0.01}, {"default profile", 2, 0.01}}},
+	{"does-it-help", `(\S+) % of all CPU were gained`, "overcommit", "## Gain and violations", []cell{{"Maximum, headroom 10 %", 1, 1}}},
 }
 
 // value parses the number that a text begins with. It also returns the unit of its last given digit.

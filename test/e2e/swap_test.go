@@ -257,7 +257,7 @@ func (o *operator) install(t *testing.T, load *load) {
 	o.damagedArchives(t)
 	before := o.sums(t)
 	output := o.page.do(t, o.node, "check")
-	expect(t, output, "nothing found", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+swap.ContainerConfigPath)
+	expect(t, output, "nothing found", "profile my-scheduler: the default plugins with these changes", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+swap.ContainerConfigPath)
 	if after := o.sums(t); after != before {
 		t.Errorf("check or diff changed files:\n%s\nbefore:\n%s", after, before)
 	}

@@ -207,7 +207,7 @@ func (s *troubled) takeLease(t *testing.T) *coordinationv1.Lease {
 }
 
 // awaitData waits until Prometheus returns data for an expression.
-func (s *troubled) awaitData(t *testing.T, promQL string) {
+func (s *stand) awaitData(t *testing.T, promQL string) {
 	t.Helper()
 	s.Await(t, promQL, func() error {
 		return cluster.Unless(len(s.query(t, promQL)) > 0, "there is none")

@@ -67,7 +67,7 @@ func severalTargets(t *testing.T) {
 	}
 	file := cluster.Read(t, root+scenario)
 	before := strings.Replace(file, matcher, "", 1)
-	if before == file || !strings.Contains(section, "kube-scheduler --config "+scenario+" --validate-config\n") {
+	if before == file || !strings.Contains(section, "kube-scheduler-swap check --config "+scenario+"\n") {
 		t.Fatalf("%s has another matcher, or the section another command", scenario)
 	}
 	for _, tt := range []struct {
