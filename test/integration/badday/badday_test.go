@@ -32,57 +32,9 @@ const (
 	// tick is the interval of the checks, and patience the number of checks in a row in which a pod is Pending and one
 	// node has room for it, after which it should have been bound: longer than the longest back-off.
 	tick, patience = 5 * time.Second, 5
-	// lasts is the annotation of a job's pods with their duration.
-	lasts = "badday/lasts"
 )
 
-// podStages are those of KWOK's pods: pods of a Job run for as long as their annotation says.
-const podStages = `---
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: runs}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-      - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
-      - {key: .status.phase, operator: In, values: [Pending]}
-  next:
-    statusTemplate: |
-      phase: Running
-      startTime: {{ Now | Quote }}
-      conditions:
-        - {type: Ready, status: "True", lastTransitionTime: {{ Now | Quote }}}
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: ends}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-      - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
-      - {key: .status.phase, operator: In, values: [Running]}
-      - {key: '.metadata.annotations["` + lasts + `"]', operator: Exists}
-  delay:
-    durationMilliseconds: 60000
-    durationFrom: {expressionFrom: '.metadata.annotations["` + lasts + `"]'}
-  next:
-    statusTemplate: |
-      phase: Succeeded
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: goes}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-      - {key: .metadata.deletionTimestamp, operator: Exists}
-  next: {delete: true}
-`
-
-var shared = cluster.Shared{KWOKConfig: podStages}
+var shared = cluster.Shared{KWOKConfig: cluster.PodStages("", "")}
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -199,7 +151,7 @@ func (d *day) run(t *testing.T, kind, cpu, class string, last time.Duration) {
 	t.Helper()
 	d.jobs++
 	d.Create(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: %s-%d},
-  spec: {parallelism: 10, completions: 10, ttlSecondsAfterFinished: 10, template: %s}}`, kind, d.jobs, fmt.Sprintf(pod, kind, fmt.Sprintf("%s: %s", lasts, last), fmt.Sprintf("restartPolicy: Never, priorityClassName: %q,", class), cpu)))
+  spec: {parallelism: 10, completions: 10, ttlSecondsAfterFinished: 10, template: %s}}`, kind, d.jobs, fmt.Sprintf(pod, kind, fmt.Sprintf("%s: %s", cluster.Lasts, last), fmt.Sprintf("restartPolicy: Never, priorityClassName: %q,", class), cpu)))
 }
 
 // step does what is due: jobs all the time, a roll every minute, and half of the spot nodes go for one of two minutes.

@@ -33,62 +33,7 @@ var duration = flag.Duration("duration", 3*time.Minute, "how long the workload o
 const (
 	// scrape is the interval of Prometheus, and near the largest difference of a time: the series have whole seconds.
 	scrape, near = 2 * time.Second, 2 * time.Second
-	// lasts is the annotation of a pod with how long it runs.
-	lasts = "proof/lasts"
 )
-
-// lives are KWOK's stages of pods: they run at once, end after the time in their annotation, and go after their grace
-// period. Their statuses have the times that a kubelet writes.
-const lives = `---
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: runs}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-      - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
-      - {key: .status.phase, operator: In, values: [Pending]}
-  next:
-    statusTemplate: |
-      phase: Running
-      startTime: {{ Now | Quote }}
-      conditions:
-        - {type: Ready, status: "True", lastTransitionTime: {{ Now | Quote }}}
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: ends}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions:
-      - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
-      - {key: .status.phase, operator: In, values: [Running]}
-      - {key: '.metadata.annotations["` + lasts + `"]', operator: Exists}
-  delay: {durationMilliseconds: 60000, durationFrom: {expressionFrom: '.metadata.annotations["` + lasts + `"]'}}
-  next:
-    statusTemplate: |
-      phase: Succeeded
-      conditions:
-        - {type: Ready, status: "False", reason: PodCompleted, lastTransitionTime: {{ Now | Quote }}}
-      containerStatuses:
-        - name: pause
-          image: pause
-          ready: false
-          restartCount: 0
-          state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ .status.startTime | Quote }}, finishedAt: {{ Now | Quote }}}}
----
-apiVersion: kwok.x-k8s.io/v1alpha1
-kind: Stage
-metadata: {name: goes}
-spec:
-  resourceRef: {apiGroup: v1, kind: Pod}
-  selector:
-    matchExpressions: [{key: .metadata.deletionTimestamp, operator: Exists}]
-  delay: {durationMilliseconds: 5000, durationFrom: {expressionFrom: .metadata.deletionTimestamp}}
-  next: {delete: true}
-`
 
 // podChanges is a policy of the audit log with what changes pods and nodes, and the API server's answers.
 const podChanges = `apiVersion: audit.k8s.io/v1
@@ -100,7 +45,22 @@ rules:
   - {level: None}
 `
 
-var living = cluster.Shared{KWOKConfig: lives, AuditPolicy: podChanges}
+// ended are the times and states that a kubelet writes when a pod has ended.
+const ended = `
+      conditions:
+        - {type: Ready, status: "False", reason: PodCompleted, lastTransitionTime: {{ Now | Quote }}}
+      containerStatuses:
+        - name: pause
+          image: pause
+          ready: false
+          restartCount: 0
+          state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ .status.startTime | Quote }}, finishedAt: {{ Now | Quote }}}}`
+
+// living is a cluster whose pods go after their grace period.
+var living = cluster.Shared{
+	KWOKConfig:  cluster.PodStages(ended, "delay: {durationMilliseconds: 5000, durationFrom: {expressionFrom: .metadata.deletionTimestamp}}"),
+	AuditPolicy: podChanges,
+}
 
 // life is what happened to a pod. Its times are zero if they did not come.
 type life struct {
@@ -403,7 +363,7 @@ var workloads = controlled("Deployment", "web", "replicas: 12", "1", "") + contr
 	controlled("StatefulSet", "db", "serviceName: db, replicas: 3", "2", "") + controlled("DaemonSet", "agent", "", "100m", "") + `
 ---
 {apiVersion: batch/v1, kind: CronJob, metadata: {name: report}, spec: {schedule: "* * * * *", jobTemplate: {spec: {
-  parallelism: 6, completions: 6, ttlSecondsAfterFinished: 20, template: ` + fmt.Sprintf(template, "report", lasts+": 20s", "restartPolicy: Never,", "2") + `}}}}`
+  parallelism: 6, completions: 6, ttlSecondsAfterFinished: 20, template: ` + fmt.Sprintf(template, "report", cluster.Lasts+": 20s", "restartPolicy: Never,", "2") + `}}}}`
 
 // template is one of pods with a label, annotations, further fields, and a request for CPU.
 const template = `{metadata: {labels: {app: %s}, annotations: {%s}}, spec: {terminationGracePeriodSeconds: 5, %s containers: [
@@ -420,7 +380,7 @@ func (s *stand) work(t *testing.T, second int) {
 	every := func(seconds, at int) bool { return second%seconds == at }
 	run := func(name string, pods int, cpu string, last int) {
 		s.Create(t, fmt.Sprintf(`{apiVersion: batch/v1, kind: Job, metadata: {name: %s-%d}, spec: {parallelism: %d, completions: %[3]d,
-  ttlSecondsAfterFinished: 15, template: %s}}`, name, second, pods, fmt.Sprintf(template, name, fmt.Sprintf("%s: %ds", lasts, last), "restartPolicy: Never,", cpu)))
+  ttlSecondsAfterFinished: 15, template: %s}}`, name, second, pods, fmt.Sprintf(template, name, fmt.Sprintf("%s: %ds", cluster.Lasts, last), "restartPolicy: Never,", cpu)))
 	}
 	if every(20, 5) {
 		run("etl", 6, "3", 10+second*7%31) // Some wait for others to end.
