@@ -138,7 +138,7 @@ func TestWritten(t *testing.T) {
 	}
 }
 
-// TestGone checks that a session ends when the API server does not have the changes any more.
+// TestGone checks that a session ends when the API server no longer has the changes.
 func TestGone(t *testing.T) {
 	f, _ := testFollower(t, "")
 	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{

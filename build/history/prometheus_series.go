@@ -38,7 +38,7 @@ const (
 	// values asks for the last values of those that are new, or have another value than when the window began.
 	values queryKind = iota
 	// firstSeen asks for the first time of those that were not there when the window began, and lastSeen for the last time
-	// of those that are not there any more when it ends.
+	// of those that are gone when it ends.
 	firstSeen
 	lastSeen
 	// average asks for the average in the window of the sum over the series.

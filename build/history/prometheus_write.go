@@ -189,7 +189,7 @@ func (w *promWriter) repair(p *promPod) {
 	}
 }
 
-// ended returns when a pod held no resources any more, or 0.
+// ended returns when a pod no longer held resources, or 0.
 func (w *promWriter) ended(p *promPod) float64 {
 	if p.went > 0 && p.went-p.first < w.interval/2 {
 		w.count("pod(s) were seen in one scrape only: their times are those of their creation and of the next scrape")

@@ -170,7 +170,7 @@ func (f *follower) see(object map[string]any) {
 	}
 }
 
-// gone writes that an object does not exist any more.
+// gone writes that an object no longer exists.
 func (f *follower) gone(key string) {
 	if _, known := f.nodes[key]; known {
 		f.write(Event{Change: "remove", Node: key})

@@ -125,7 +125,7 @@ func (w *work) write(file io.WriteCloser) error {
 // sent is an event in the file.
 type sent struct {
 	input.Event
-	// Like is the number, from 1 on, of an earlier event. The pod is like its pod, but for the name: specs are large, and few.
+	// Like is the number, from 1 on, of an earlier event. The pod is like its pod, except for the name: specs are large, and few.
 	Like int `json:",omitempty"`
 }
 

@@ -68,7 +68,7 @@ type podState struct {
 	owes bool
 	// next is the pod with which its owner replaced it, or nil.
 	next *pod
-	// unwanted is whether its owner does not replace it any more.
+	// unwanted is whether its owner no longer replaces it.
 	unwanted bool
 }
 
