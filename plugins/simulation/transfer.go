@@ -10,11 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"reflect"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
@@ -85,11 +83,11 @@ func (w *work) write(file io.WriteCloser) error {
 	if err == nil {
 		err = encoder.Encode(header)
 	}
-	specs := map[spec]int{}
+	pods := map[*v1.Pod]int{}
 	for i := range w.Events {
 		var data []byte
 		if err == nil {
-			data, err = json.Marshal(sentEvent(w.Events[i], i, specs))
+			data, err = json.Marshal(sentEvent(w.Events[i], i, pods))
 		}
 		if err == nil {
 			err = encoder.Encode(data)
@@ -125,30 +123,22 @@ func (w *work) write(file io.WriteCloser) error {
 // sent is an event in the file.
 type sent struct {
 	input.Event
-	// Like is the number, from 1 on, of an earlier event. The pod is like its pod, except for the name: specs are large, and few.
+	// Like is the number, from 1 on, of an earlier event with the same pod: pods are large, and few.
 	Like int `json:",omitempty"`
 }
 
-// spec identifies what pods share.
-type spec struct {
-	containers          *v1.Container
-	labels, annotations uintptr
-}
-
-func sentEvent(of input.Event, number int, specs map[spec]int) sent {
-	if of.Pods == nil || len(of.Pods.Pod.Spec.Containers) == 0 {
+// sentEvent returns an event without its pod, if an earlier one has it. numbers has the number of the event for each pod.
+func sentEvent(of input.Event, number int, numbers map[*v1.Pod]int) sent {
+	if of.Pods == nil {
 		return sent{Event: of}
 	}
-	pod := of.Pods.Pod
-	key := spec{&pod.Spec.Containers[0], reflect.ValueOf(pod.Labels).Pointer(), reflect.ValueOf(pod.Annotations).Pointer()}
-	like := specs[key]
+	like := numbers[of.Pods.Pod]
 	if like == 0 {
-		specs[key] = number + 1
+		numbers[of.Pods.Pod] = number + 1
 		return sent{Event: of}
 	}
-	pods := *of.Pods
-	pods.Pod = &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
-	of.Pods = &pods
+	withoutPod := *of.Pods
+	withoutPod.Pod, of.Pods = nil, &withoutPod
 	return sent{of, like}
 }
 
@@ -157,9 +147,7 @@ func (w *work) receive(data []byte) (input.Event, error) {
 	var of sent
 	err := json.Unmarshal(data, &of)
 	if err == nil && of.Like > 0 {
-		pod := *w.Events[of.Like-1].Pods.Pod
-		pod.Namespace, pod.Name = of.Pods.Pod.Namespace, of.Pods.Pod.Name
-		of.Pods.Pod = &pod
+		of.Pods.Pod = w.Events[of.Like-1].Pods.Pod
 	}
 	return of.Event, err
 }

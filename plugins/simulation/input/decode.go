@@ -246,7 +246,7 @@ func (d *decoded) finish(version string) error {
 		if object.Status.Phase == v1.PodSucceeded || object.Status.Phase == v1.PodFailed {
 			d.object, d.kind.Kind = nil, "ended Pod"
 		}
-		return d.check(object)
+		return d.check(object, object.Name)
 	case *policyv1.PodDisruptionBudget:
 		// An empty selector matches no pods in v1beta1, and all in v1.
 		if version == "v1beta1" && equality.Semantic.DeepEqual(object.Spec.Selector, &metav1.LabelSelector{}) {
@@ -261,15 +261,15 @@ func (d *decoded) finish(version string) error {
 }
 
 // check returns an error for a pod that an API server would not accept, and that would break a simulation.
-func (p place) check(pod *v1.Pod) error {
-	if wrong := append(validation.IsDNS1123Subdomain(pod.Name), validation.IsDNS1123Label(pod.Namespace)...); len(wrong) > 0 {
-		return p.fail("use lowercase letters, digits, - and .", "Pod %s/%s has a name or namespace that is not valid", pod.Namespace, pod.Name)
+func (p place) check(pod *v1.Pod, name string) error {
+	if wrong := append(validation.IsDNS1123Subdomain(name), validation.IsDNS1123Label(pod.Namespace)...); len(wrong) > 0 {
+		return p.fail("use lowercase letters, digits, - and .", "Pod %s/%s has a name or namespace that is not valid", pod.Namespace, name)
 	}
 	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
 		for _, c := range containers {
-			for name, quantity := range c.Resources.Requests {
+			for resource, quantity := range c.Resources.Requests {
 				if quantity.Sign() < 0 {
-					return p.fail("request at least 0", "Pod %s/%s requests less than 0 of %s", pod.Namespace, pod.Name, name)
+					return p.fail("request at least 0", "Pod %s/%s requests less than 0 of %s", pod.Namespace, name, resource)
 				}
 			}
 		}

@@ -33,7 +33,7 @@ const (
 // history collects the lines of a history.
 type history struct {
 	*Trace
-	share  func(*v1.Pod)
+	share  func(*v1.Pod) *v1.Pod
 	source string
 	at     place
 	now    time.Duration
@@ -231,23 +231,25 @@ func (h *history) create(r row, text json.RawMessage) error {
 		if len(w.Pod.Spec.Containers) == 0 {
 			return r.fail(seeFormat, "the pod has no containers")
 		}
-		h.share(w.Pod)
+		w.Name, w.Pod = w.Pod.Name, h.share(w.Pod)
 	} else {
 		like := h.pods[r.values["like"]]
 		if like == nil {
 			return r.fail(seeFormat, "there is no pod %s before this line, which another one is like", short(r.values["like"]))
 		}
-		same := *like.Pod
-		w.Pod, w.Later = &same, like.Later
-		same.Namespace, same.Name = r.values["namespace"], r.values["name"]
+		w.Pod, w.Later, w.Name = like.Pod, like.Later, r.values["name"]
+		if namespace := r.values["namespace"]; namespace != w.Pod.Namespace {
+			same := *w.Pod
+			same.Namespace, w.Pod = namespace, &same
+		}
 	}
-	if err = r.check(w.Pod); err == nil {
+	if err = r.check(w.Pod, w.Name); err == nil {
 		err = h.own(r, w)
 	}
 	if err != nil {
 		return err
 	}
-	key, on := w.Pod.Namespace+"/"+w.Pod.Name, r.values["on"]
+	key, on := w.Pod.Namespace+"/"+w.Name, r.values["on"]
 	if earlier := h.pods[key]; earlier != nil && !earlier.ended {
 		h.replaced++
 		earlier.first = true // It was not complete as far as is known, so its successor ends it.
@@ -267,6 +269,7 @@ func (h *history) create(r row, text json.RawMessage) error {
 	}
 	of.bound, of.first, w.Real.Node = 0, true, on
 	running := *w.Pod
+	running.Name = w.Name
 	running.Spec.NodeName, running.Status.Phase, running.OwnerReferences = on, v1.PodRunning, OwnerReferences(w.Owner)
 	running.UID, running.CreationTimestamp = types.UID(key), metav1.NewTime(h.Start.Add(-age))
 	if h.Running[running.UID] != nil {

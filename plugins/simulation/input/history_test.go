@@ -62,7 +62,7 @@ func TestReadHistory(t *testing.T) {
 		for _, of := range trace.Events {
 			line := fmt.Sprint(of.At, " ", of.Change, of.Node, of.Delete)
 			if w := of.Pods; w != nil {
-				line += fmt.Sprint(w.Pod.Name, " ", w.Class, " ", *w.Real, " ", w.Duration, " ", *w.Pod.Spec.Priority)
+				line += fmt.Sprint(w.Name, " ", w.Class, " ", *w.Real, " ", w.Duration, " ", *w.Pod.Spec.Priority)
 			}
 			if of.Grace != nil {
 				line += fmt.Sprint(" ", *of.Grace)

@@ -69,19 +69,19 @@ type Event struct {
 	// At is the time since the start.
 	At time.Duration
 	// Where is FILE:LINE.
-	Where string
+	Where string `json:",omitempty"`
 	// Pods are created if it is not nil.
-	Pods *Workload
+	Pods *Workload `json:",omitempty"`
 	// Delete is the namespace/name of a pod to delete, or empty.
-	Delete string
+	Delete string `json:",omitempty"`
 	// Node is the name of a node that changes, or empty.
-	Node string
+	Node string `json:",omitempty"`
 	// Change is what happens to it.
-	Change NodeChange
+	Change NodeChange `json:",omitempty"`
 	// NodeObject is the node to add, which replaces one of its name, or nil for that of the snapshot.
-	NodeObject *v1.Node
+	NodeObject *v1.Node `json:",omitempty"`
 	// Grace is how long the deleted pod still holds its resources; nil for the pod's own grace period.
-	Grace *time.Duration
+	Grace *time.Duration `json:",omitempty"`
 }
 
 // NodeChange is an event of a node.
@@ -102,28 +102,29 @@ const (
 
 // Workload is a number of equal pods.
 type Workload struct {
-	// Pod is the template, with namespace and name. The name of pod i is that name if Count is 1, and otherwise the name,
-	// "-" and i.
-	Pod *v1.Pod
+	// Pod is the template, which workloads of equal pods share. Its name counts if Name is empty.
+	Pod *v1.Pod `json:",omitempty"`
+	// Name is the name of the only pod, or else its beginning: "-" and the number follow.
+	Name string `json:",omitempty"`
 	// Later are the later fields of each pod, or nil.
-	Later *laterfields.Found
+	Later *laterfields.Found `json:",omitempty"`
 	// Owner is KIND/NAME of the pods' controller, or empty.
-	Owner string
+	Owner string `json:",omitempty"`
 	// Class is KIND/NAME of what pods with similar run times have in common: the owner's owner, or else Owner.
-	Class string
+	Class string `json:",omitempty"`
 	// Real is what happened to the pod in the cluster; nil if that is unknown. Only a history has it.
-	Real  *Real
+	Real  *Real `json:",omitempty"`
 	Count int
 	// Claims are the templates of a StatefulSet's claims. With any, the name of the only pod ends with -0, too.
-	Claims []v1.PersistentVolumeClaim
+	Claims []v1.PersistentVolumeClaim `json:",omitempty"`
 	// GangSize is how many pods of the gang in the label pod-group.scheduling.sigs.k8s.io must run together; 0: no gang.
-	GangSize int
+	GangSize int `json:",omitempty"`
 	// Duration is how long each pod runs; 0: for ever.
-	Duration time.Duration
+	Duration time.Duration `json:",omitempty"`
 	// StartDelay is the time from the binding until it runs.
-	StartDelay time.Duration
+	StartDelay time.Duration `json:",omitempty"`
 	// Use is what each pod uses, sorted by After; empty if it is unknown.
-	Use []Use
+	Use []Use `json:",omitempty"`
 }
 
 // Real is what happened to a pod of a history.

@@ -399,6 +399,44 @@ func TestReadTrace(t *testing.T) {
 	}
 }
 
+// TestEqualPodsAreOne verifies that lines with equal pods share one, and keep their names and namespaces.
+func TestEqualPodsAreOne(t *testing.T) {
+	line := func(name, namespace, more string) string {
+		return `{"time":"0","pod":{"metadata":{"name":"` + name + `","namespace":"` + namespace + `"` + more + `},"spec":{"containers":[{"name":"c"}]}}}` + "\n"
+	}
+	for text, want := range map[string]string{
+		`time,name,count,namespace,cpu,memory,labels,gang,owner,example.com/gpu
+0,a,,x,1,1Gi,k=v,,,
+0,b,2,x,1,1Gi,k=v,,Job/b,
+0,c,,x,1000m,1024Mi,k=v,,,
+0,,,x,1,1Gi,k=v,,,
+0,d,,x,1,1Gi,k=w,,,
+0,e,,x,1,1Gi,k=v,g,,
+0,f,,x,1,1Gi,k=v,,,1
+0,g,,x,2,1Gi,k=v,,,
+0,h,,y,1,1Gi,k=v,,,
+0,i,,x,1,1Gi,k=v,,,
+`: "x/a=a x/b-0=a x/c=a x/pod-5=a x/d=d x/e=e x/f=f x/g=g y/h=h x/i=a",
+		line("a", "x", "") + line("b", "x", "") + line("c", "y", "") + line("d", "y", `,"annotations":{"a":"b"}`):                   "x/a=a x/b=a y/c=c y/d=d",
+		prometheus + nodeOne + podOne + like("1s", "b", "") + `{"time":"2s","namespace":"y","name":"c","like":"x/b"}` + "\n" + last: "x/b=b y/c=c",
+	} {
+		trace, err := ReadTrace(write(t, t.TempDir(), "a", text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, got := map[*v1.Pod]string{}, []string(nil)
+		for _, of := range trace.Events {
+			if w := of.Pods; first[w.Pod] == "" {
+				first[w.Pod] = w.Name
+			}
+			got = append(got, of.Pods.Pod.Namespace+"/"+of.Pods.NameOf(0)+"="+first[of.Pods.Pod])
+		}
+		if got := strings.Join(got, " "); got != want {
+			t.Errorf("got pods %s, want %s", got, want)
+		}
+	}
+}
+
 func TestReadTraceOfOpenB(t *testing.T) {
 	trace, err := ReadTrace(write(t, t.TempDir(), "a.csv", openBPods+`
 late,2000,1024,2,1000,V100M16|V100M32,LS,Running,110,170,120

@@ -130,7 +130,7 @@ func (t *traceReader) readOpenBPods(name string, content io.Reader) error {
 			pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: terms}}}
 		}
-		workload, err := t.workload(r, pod)
+		workload, err := t.workload(r, pod.Name, pod)
 		if err != nil {
 			return err
 		}

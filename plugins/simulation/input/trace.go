@@ -15,6 +15,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -33,8 +34,8 @@ const (
 
 type traceReader struct {
 	trace Trace
-	// like is the last pod with the same requests of CPU and memory.
-	like map[string]*v1.Pod
+	// like is the last pod with the same requests of CPU and memory, and made is the pod of the same columns.
+	like, made map[string]*v1.Pod
 	// history is nil unless the trace is one.
 	history *history
 }
@@ -42,7 +43,7 @@ type traceReader struct {
 // ReadTrace reads a history, or a trace as CSV or JSON lines, or OpenB's list of pods, also compressed with gzip. The
 // error has type *Error.
 func ReadTrace(path string) (*Trace, error) {
-	t := &traceReader{like: map[string]*v1.Pod{}}
+	t := &traceReader{like: map[string]*v1.Pod{}, made: map[string]*v1.Pod{}}
 	err := eachFile([]string{path}, func(name string, content *bufio.Reader) error {
 		switch {
 		case startsWith(content, openBPods):
@@ -254,6 +255,29 @@ func (r row) pod() (*v1.Pod, error) {
 	return podOf(meta, spec), nil
 }
 
+// podColumns are the columns that a pod depends on, except for its name and resources with a slash.
+const podColumns = ",namespace,cpu,memory,priority,priority_class,gang,labels,node_selector,tolerations,scheduler,"
+
+// pod returns the pod in the columns, which lines share that differ only by its name and by other columns.
+func (t *traceReader) pod(r row) (*v1.Pod, error) {
+	var parts []string
+	for column, value := range r.values {
+		if value != "" && (strings.Contains(column, "/") || strings.Contains(podColumns, ","+column+",")) {
+			parts = append(parts, strconv.Quote(column)+strconv.Quote(value))
+		}
+	}
+	sort.Strings(parts)
+	key := strings.Join(parts, "")
+	if t.made[key] == nil {
+		made, err := r.pod()
+		if err != nil {
+			return nil, err
+		}
+		t.made[key] = made
+	}
+	return t.made[key], nil
+}
+
 // split returns the parts between semicolons.
 func split(text string) []string {
 	return strings.FieldsFunc(strings.ReplaceAll(text, " ", ""), func(r rune) bool { return r == ';' })
@@ -281,12 +305,15 @@ func (t *traceReader) add(r row, pod *v1.Pod, found *laterfields.Found) error {
 		return r.fail("write pods, or a node and its change, or NAMESPACE/NAME of a pod to delete", "the event is not clear")
 	}
 	if pods {
-		if pod == nil {
-			if pod, err = r.pod(); err != nil {
+		name := r.values["name"]
+		if pod != nil {
+			name = pod.Name
+		} else {
+			if pod, err = t.pod(r); err != nil {
 				return err
 			}
 		}
-		if event.Pods, err = t.workload(r, pod); err != nil {
+		if event.Pods, err = t.workload(r, name, pod); err != nil {
 			return err
 		}
 		event.Pods.Later = found
@@ -311,12 +338,12 @@ func (p place) duration(field, text string) (time.Duration, error) {
 }
 
 // workload returns the pods of a line.
-func (t *traceReader) workload(r row, pod *v1.Pod) (*Workload, error) {
-	w := &Workload{Pod: pod, Owner: r.values["owner"], Count: 1}
-	if pod.Name == "" {
-		pod.Name = "pod-" + strconv.Itoa(r.line)
+func (t *traceReader) workload(r row, name string, pod *v1.Pod) (*Workload, error) {
+	w := &Workload{Name: name, Owner: r.values["owner"], Count: 1}
+	if w.Name == "" {
+		w.Name = "pod-" + strconv.Itoa(r.line)
 	}
-	if gang := r.values["gang"]; gang != "" {
+	if gang := r.values["gang"]; gang != pod.Labels[gangLabel] && gang != "" {
 		pod.Labels = labels.Merge(pod.Labels, labels.Set{gangLabel: gang})
 	}
 	var err error
@@ -340,21 +367,26 @@ func (t *traceReader) workload(r row, pod *v1.Pod) (*Workload, error) {
 	if len(pod.Spec.Containers) == 0 {
 		return nil, r.fail(correct, "the pod has no containers")
 	}
-	t.share(pod)
+	w.Pod = t.share(pod)
 	if w.Use, err = r.uses(); err != nil {
 		return nil, err
 	}
-	return w, r.check(pod)
+	return w, r.check(w.Pod, w.Name)
 }
 
-// share saves memory if an earlier pod has the same spec.
-func (t *traceReader) share(pod *v1.Pod) {
+// share returns a pod, or an earlier one that differs only by its name. It saves memory if the earlier one has the same spec.
+func (t *traceReader) share(pod *v1.Pod) *v1.Pod {
 	requests := pod.Spec.Containers[0].Resources.Requests
 	size := requests.Cpu().String() + " " + requests.Memory().String()
-	if like := t.like[size]; like != nil {
+	if like := t.like[size]; like != nil && like != pod {
 		share(pod, like)
+		renamed := *like
+		if renamed.Name = pod.Name; equality.Semantic.DeepEqual(&renamed, pod) {
+			return like
+		}
 	}
 	t.like[size] = pod
+	return pod
 }
 
 // uses returns the use of all resources from each time on: each column has one quantity, or 0s=100m;10m=2.

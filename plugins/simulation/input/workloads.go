@@ -36,7 +36,7 @@ func ReadWorkloads(paths []string, namespace string) ([]Workload, error) {
 					return d.fail("add a container", "%v has no containers", d.key)
 				}
 				workloads = append(workloads, *workload)
-				return d.check(workload.Pod)
+				return d.check(workload.Pod, workload.Pod.Name)
 			}
 			return nil
 		})
@@ -77,7 +77,15 @@ func (d *decoded) workload() *Workload {
 // NameOf returns the name of a workload's pod.
 func (w *Workload) NameOf(i int) string {
 	if w.Count > 1 || len(w.Claims) > 0 {
-		return fmt.Sprintf("%s-%d", w.Pod.Name, i)
+		return fmt.Sprintf("%s-%d", w.Named(), i)
+	}
+	return w.Named()
+}
+
+// Named returns the name of a workload.
+func (w *Workload) Named() string {
+	if w.Name != "" {
+		return w.Name
 	}
 	return w.Pod.Name
 }

@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
-	"k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
 // Again splits the pods of a snapshot into those that their controllers would make again, those that wait, both in the
@@ -120,7 +119,7 @@ func (s *Simulation) takeUse(of *v1.Pod) {
 // calm schedules what is ready. While there are evictions, or pods in backoff because something helps them, time passes.
 func (s *Simulation) calm(progress Progress) {
 	s.settle()
-	for until := s.now() + time.Minute; s.now() < until && (len(s.agenda) > 0 || gauge(metrics.BackoffPods()) > 0); {
+	for until := s.now() + time.Minute; s.now() < until && (len(s.agenda) > 0 || gauge(s.backoff) > 0); {
 		if s.Advance(s.now()+tick, 0, progress) != nil {
 			return
 		}

@@ -4,6 +4,7 @@ package replay
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -27,7 +28,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/watch"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
+	"k8s.io/client-go/kubernetes"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -117,7 +120,6 @@ func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
 		if pod, ok := known.(*v1.Pod); ok && r.Subresource == "eviction" {
 			return a.evict(r, pod)
 		}
-		return a.bind(r, known, body)
 	case "delete":
 		pod, ok := known.(*v1.Pod)
 		if !ok {
@@ -153,19 +155,46 @@ func (a *api) apply() bool {
 	return len(changes) > 0
 }
 
-// bind confirms the binding of a pod under the conditions of the API server.
-func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response, error) {
-	pod, ok := known.(*v1.Pod)
-	var binding v1.Binding
-	if err := json.Unmarshal(body, &binding); !ok || r.Subresource != "binding" || err != nil {
-		return answer(http.StatusBadRequest, failure(fmt.Errorf("this request is not simulated: %v", err))), nil
+// client is a client whose bindings take no way through HTTP and JSON, because there is one for each pod.
+type client struct {
+	kubernetes.Interface
+	api *api
+}
+
+type coreClient struct {
+	corev1.CoreV1Interface
+	api *api
+}
+
+type podClient struct {
+	corev1.PodInterface
+	api       *api
+	namespace string
+}
+
+// CoreV1 implements kubernetes.Interface.
+func (c client) CoreV1() corev1.CoreV1Interface { return coreClient{c.Interface.CoreV1(), c.api} }
+
+// Pods implements corev1.CoreV1Interface.
+func (c coreClient) Pods(namespace string) corev1.PodInterface {
+	return podClient{c.CoreV1Interface.Pods(namespace), c.api, namespace}
+}
+
+// Bind confirms the binding of a pod under the conditions of the API server.
+func (c podClient) Bind(_ context.Context, binding *v1.Binding, _ metav1.CreateOptions) error {
+	c.api.mutex.Lock()
+	defer c.api.mutex.Unlock()
+	key, s := c.namespace+"/"+binding.Name, c.api.simulation
+	pod := s.current(key)
+	if pod == nil {
+		return apierrors.NewNotFound(v1.Resource("pods"), binding.Name)
 	}
 	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" {
-		return answer(http.StatusConflict, failure(apierrors.NewConflict(r.resource.GroupResource(), r.Name,
-			fmt.Errorf("pod %s is being deleted or is already assigned to a node", pod.Name)))), nil
+		return apierrors.NewConflict(v1.Resource("pods"), binding.Name,
+			fmt.Errorf("pod %s is being deleted or is already assigned to a node", binding.Name))
 	}
-	a.later("bind "+r.key(), func() { a.simulation.bind(pod, binding.Target.Name) })
-	return answer(http.StatusCreated, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
+	c.api.later("bind "+key, func() { s.bind(pod, binding.Target.Name) })
+	return nil
 }
 
 // evict confirms the eviction of a pod, unless a budget does not allow it.

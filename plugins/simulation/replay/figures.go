@@ -68,6 +68,7 @@ func (s *Simulation) Outcome() result.Run {
 		run.Seconds, run.Figures, run.Samples, run.Nodes = round(s.now().Seconds()), s.figures(), m.samples, m.moment.nodes
 		run.Gangs = m.gangTimes
 	}
+	run.Pods = make([]result.Pod, 0, len(s.all))
 	for _, p := range s.all {
 		of := result.Pod{Name: p.key, Created: round(p.created.Seconds()), Attempts: p.attempts}
 		if p.node != nil {
@@ -159,7 +160,7 @@ func (s *Simulation) figures() []result.Figure {
 	}
 	add("pods_created", "pods created", "pods", "", float64(len(s.all)))
 	add("pods_placed", "pods placed", "pods", result.Higher, float64(placed))
-	add("pods_pending", "pods pending at the end", "pods", result.Lower, pending())
+	add("pods_pending", "pods pending at the end", "pods", result.Lower, s.pending())
 	for _, label := range namesOf(waits) {
 		sort.Float64s(waits[label])
 		about := strings.NewReplacer("{priority_class=", ", class ", "{gang=\"any\"}", ", pods of gangs", "}", "", `"`, "").Replace(label)

@@ -40,14 +40,14 @@ func (s *Simulation) free(key string) {
 
 // createNamed adds a pod of a history.
 func (s *Simulation) createNamed(w *input.Workload) {
-	key := w.Pod.Namespace + "/" + w.Pod.Name
+	key := w.Pod.Namespace + "/" + w.Named()
 	s.free(key)
 	// No scheduler chooses the node of a static pod.
 	if on := strings.TrimPrefix(w.Owner, "Node/"); on != w.Owner && s.nodes[on] != nil {
 		s.planEnd(s.adoptAs(s.real(w, on), w))
 		return
 	}
-	p := s.create(w, w.Pod.Name, 0)
+	p := s.create(w, w.Named(), 0)
 	p.owes, s.named[key] = true, p
 }
 
@@ -71,7 +71,8 @@ func (s *Simulation) deleteNamed(of *input.Event) {
 
 // real returns a pod of a history as it was on a node.
 func (s *Simulation) real(w *input.Workload, on string) *v1.Pod {
-	of := w.Pod.DeepCopy()
+	of := shallow(w.Pod)
+	of.Name = w.Named()
 	of.UID, of.CreationTimestamp = types.UID(fmt.Sprintf("%s/%s/%d", of.Namespace, of.Name, s.adopted)), metav1.Now()
 	of.OwnerReferences, of.Spec.NodeName, of.Status.Phase = input.OwnerReferences(w.Owner), on, v1.PodRunning
 	laterfields.Pods.Set(of.UID, w.Later)
@@ -178,7 +179,7 @@ func (s *Simulation) CheckHistory(events []input.Event) result.Check {
 		case w != nil:
 			expected = append(expected, w)
 			bound, b := of.At+w.Real.Waited, &binding{Workload: w}
-			bounds[w.Pod.Namespace+"/"+w.Pod.Name] = bound
+			bounds[w.Pod.Namespace+"/"+w.Named()] = bound
 			steps = append(steps, step{at: bound, order: podBound, binding: b})
 			if w.Duration > 0 {
 				plan(later(bound+w.Duration, bound+burst+1), podEnds, func() { s.end(b.pod) })
@@ -232,7 +233,7 @@ func (s *Simulation) checkBurst(bindings []*binding, check *result.Check) {
 		next, at, decided := verdict{}, 0, map[string]string{}
 		var pod *v1.Pod
 		for i, b := range bindings {
-			s.free(b.Pod.Namespace + "/" + b.Pod.Name)
+			s.free(b.Pod.Namespace + "/" + b.Named())
 			if kind := strings.SplitN(b.Owner, "/", 2)[0]; kind == "DaemonSet" || kind == "Node" {
 				pod, at = nil, i
 				check.Kept++
@@ -272,7 +273,7 @@ func (s *Simulation) leave(of *input.Event) *pod {
 	if p == nil {
 		return nil
 	}
-	object, ends := s.current(p.key), metav1.NewTime(time.Now().Add(*of.Grace))
+	object, ends := shallow(s.current(p.key)), metav1.NewTime(time.Now().Add(*of.Grace))
 	object.DeletionTimestamp, p.deleted = &ends, true
 	s.store.put(object)
 	return p

@@ -212,7 +212,7 @@ func (m *measurements) move(n, to *node) {
 func (m *measurements) gone(n *node) {
 	m.integrate()
 	m.count(n, -1)
-	m.values = nil
+	m.values = m.values[:0]
 }
 
 // change counts a node again after a change; do is nil for a new node.
@@ -237,7 +237,7 @@ func (m *measurements) change(n *node, do func()) {
 		}
 	}
 	m.count(n, 1)
-	m.values = nil
+	m.values = m.values[:0]
 }
 
 // count adds a node to the sums, or takes it away.
@@ -287,7 +287,7 @@ func (m *measurements) placed(p *pod) {
 	}
 	m.change(p.node, func() {
 		p.node.pods[p.key] = p
-		for i, amount := range m.vector(p.requests) {
+		for i, amount := range p.requests {
 			p.node.allocated[i] += amount
 		}
 	})
@@ -304,7 +304,7 @@ func (m *measurements) placed(p *pod) {
 
 // held returns the CPU of a pod for a time, in thousandths of core-seconds.
 func held(p *pod, during time.Duration) int64 {
-	return p.requests.Cpu().MilliValue() * during.Milliseconds() / 1000
+	return int64(p.requests[0]) * during.Milliseconds() / 1000
 }
 
 // removed counts a pod that left its node.
@@ -318,7 +318,7 @@ func (m *measurements) removed(p *pod) {
 	}
 	m.change(p.node, func() {
 		delete(p.node.pods, p.key)
-		for i, amount := range m.vector(p.requests) {
+		for i, amount := range p.requests {
 			p.node.allocated[i] -= amount
 		}
 	})
@@ -344,7 +344,7 @@ func (m *measurements) evicted(p *pod) {
 	if !p.running {
 		return
 	}
-	for i, amount := range m.vector(p.requests) {
+	for i, amount := range p.requests {
 		m.lost[m.resources[i]] += amount * (m.simulation.now() - p.started).Seconds()
 	}
 }
@@ -411,11 +411,14 @@ func labelled(name string, resource v1.ResourceName) string {
 
 // current returns the values of all curves.
 func (m *measurements) current() []float64 {
-	if m.values != nil {
+	if len(m.values) > 0 {
 		return m.values
 	}
 	first := m.names == nil
-	add := func(name string, value float64) {
+	add := func(name string, of v1.ResourceName, value float64) {
+		if first && of != "" {
+			name = labelled(name, of)
+		}
 		if first {
 			m.names = append(m.names, name)
 		}
@@ -423,9 +426,9 @@ func (m *measurements) current() []float64 {
 	}
 	for i, name := range m.resources {
 		of := &m.sums[i]
-		add(labelled(allocation, name), percent(of.allocated, of.capacity))
-		add(labelled(fragmentation, name), percent(of.stranded, of.capacity))
-		add(labelled(spread, name), 100*deviation(of.nodes, of.share, of.square))
+		add(allocation, name, percent(of.allocated, of.capacity))
+		add(fragmentation, name, percent(of.stranded, of.capacity))
+		add(spread, name, 100*deviation(of.nodes, of.share, of.square))
 		if m.zoned {
 			least, most := math.Inf(1), math.Inf(-1)
 			for _, zone := range m.zones {
@@ -434,19 +437,19 @@ func (m *measurements) current() []float64 {
 					least, most = math.Min(least, share), math.Max(most, share)
 				}
 			}
-			add(labelled(skew, name), math.Max(0, most-least))
+			add(skew, name, math.Max(0, most-least))
 		}
 		if m.knowsUse && i < 2 {
-			add(labelled(utilization, name), percent(of.used, of.capacity))
-			add(labelled(usedSpread, name), 100*deviation(of.nodes, of.usedShare, of.usedSquare))
+			add(utilization, name, percent(of.used, of.capacity))
+			add(usedSpread, name, 100*deviation(of.nodes, of.usedShare, of.usedSquare))
 		}
 	}
-	add(emptyNodes, float64(m.empty))
+	add(emptyNodes, "", float64(m.empty))
 	if m.knowsUse {
-		add(hotNodes, float64(m.hot))
+		add(hotNodes, "", float64(m.hot))
 	}
 	if m.simulation.options.PriceLabel != "" {
-		add(cost, m.spent)
+		add(cost, "", m.spent)
 	}
 	if m.integrals == nil {
 		m.integrals = make([]float64, len(m.values))
@@ -482,7 +485,7 @@ func (m *measurements) sample(now time.Duration) {
 	if n := len(m.samples); n > 0 && now < time.Duration(m.samples[n-1].Seconds*float64(time.Second))+m.every {
 		return
 	}
-	point := result.Sample{Seconds: round(now.Seconds()), Values: map[string]float64{"pods pending": pending()}}
+	point := result.Sample{Seconds: round(now.Seconds()), Values: map[string]float64{"pods pending": m.simulation.pending()}}
 	for i, value := range m.current() {
 		figure := figureOf(m.names[i])
 		point.Values[figure.Title+", "+figure.Unit] = round(value)
@@ -500,7 +503,7 @@ func (m *measurements) sample(now time.Duration) {
 
 // Current returns the current values of all curves, by name.
 func (s *Simulation) Current() map[string]float64 {
-	current := map[string]float64{"pods_pending": pending()}
+	current := map[string]float64{"pods_pending": s.pending()}
 	for i, value := range s.measure.current() {
 		current[s.measure.names[i]] = round(value)
 	}

@@ -37,7 +37,8 @@ const defaultGracePeriod = 30 * time.Second
 type pod struct {
 	key      string
 	workload *input.Workload
-	requests v1.ResourceList
+	// requests are in the order of measurements.resources.
+	requests []float64
 	// overcommits is what it asks of the CPU that is requested and idle, in thousandths of cores.
 	overcommits float64
 	class       string
@@ -165,7 +166,7 @@ func (s *Simulation) ensurePodGroup(w *input.Workload) {
 
 // create makes a pod of a workload, with the API server's defaults and priority admission.
 func (s *Simulation) create(w *input.Workload, name string, generation int) *pod {
-	made := w.Pod.DeepCopy()
+	made := shallow(w.Pod)
 	made.Name = name
 	for n := 2; s.pods[made.Namespace+"/"+made.Name] != nil; n++ {
 		made.Name = fmt.Sprintf("%s-again-%d", name, n)
@@ -173,7 +174,7 @@ func (s *Simulation) create(w *input.Workload, name string, generation int) *pod
 	made.UID = types.UID(fmt.Sprintf("%s/%s/%d", made.Namespace, made.Name, s.entries+len(s.all)))
 	laterfields.Pods.Set(made.UID, w.Later)
 	if metav1.GetControllerOf(made) == nil {
-		made.OwnerReferences = append(made.OwnerReferences, input.OwnerReferences(w.Owner)...)
+		made.OwnerReferences = append(append([]metav1.OwnerReference(nil), made.OwnerReferences...), input.OwnerReferences(w.Owner)...)
 	}
 	return s.pend(made, w, generation)
 }
@@ -229,7 +230,7 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 		of.Spec.PreemptionPolicy = &never
 	}
 	p := &pod{
-		key: of.Namespace + "/" + of.Name, workload: w, requests: requestsOf(of), generation: generation, created: s.now(),
+		key: of.Namespace + "/" + of.Name, workload: w, requests: s.measure.vector(requestsOf(of)), generation: generation, created: s.now(),
 		class: of.Spec.PriorityClassName, gang: gangOf(of), takenAt: -1,
 	}
 	if w.Later != nil && len(w.Later.Gates) > 0 {
@@ -249,18 +250,21 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) *pod {
 
 // ensureNamespace creates a namespace that the snapshot does not have.
 func (s *Simulation) ensureNamespace(name string) {
-	if s.store.of(&v1.Namespace{}).get(name) == nil {
+	if s.store.of((*v1.Namespace)(nil)).get(name) == nil {
 		s.store.put(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelMetadataName: name}}})
 	}
 }
 
-// current returns a copy of a pod's object to change, or nil if it no longer exists.
+// current returns a pod's object, which others have, too, or nil if it no longer exists.
 func (s *Simulation) current(key string) *v1.Pod {
-	object := s.store.of(&v1.Pod{}).get(key)
-	if object == nil {
-		return nil
-	}
-	return object.(*v1.Pod).DeepCopy()
+	object, _ := s.store.of((*v1.Pod)(nil)).get(key).(*v1.Pod)
+	return object
+}
+
+// shallow returns a copy of a pod whose fields can be replaced. What they point to is shared by thousands of pods.
+func shallow(of *v1.Pod) *v1.Pod {
+	copied := *of
+	return &copied
 }
 
 // bind sets the node of a pod, which runs at once or after its delay.
@@ -276,6 +280,7 @@ func (s *Simulation) bind(of *v1.Pod, to string) {
 		s.replace(p, true)
 		return
 	}
+	object = shallow(object)
 	object.Spec.NodeName = to
 	now := metav1.Now()
 	object.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now}}
@@ -284,7 +289,7 @@ func (s *Simulation) bind(of *v1.Pod, to string) {
 	s.keepRecord(p)
 	s.store.put(object)
 	// Kubelet accepts it.
-	object = object.DeepCopy()
+	object = shallow(object)
 	object.Status.StartTime = &now
 	if p.workload.StartDelay > 0 {
 		s.after(p.workload.StartDelay, func() { s.run(p) })
@@ -318,6 +323,7 @@ func (s *Simulation) run(p *pod) {
 	if p.ended || p.deleted || object == nil {
 		return
 	}
+	object = shallow(object)
 	object.Status.Phase = v1.PodRunning
 	s.begin(p, object)
 	s.store.put(object)
@@ -392,6 +398,7 @@ func (s *Simulation) delete(of *v1.Pod, again bool, grace time.Duration) {
 	if p.node != nil {
 		// As the API server does, it is the end of the grace period.
 		ends := metav1.NewTime(time.Now().Add(grace))
+		object = shallow(object)
 		object.DeletionTimestamp = &ends
 		s.store.put(object)
 		if again {

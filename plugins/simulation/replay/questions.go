@@ -38,10 +38,10 @@ func (s *Simulation) Fit(workloads []input.Workload, limit int) []result.Fit {
 	var fits []result.Fit
 	for i := range workloads {
 		w := workloads[i]
-		fit := result.Fit{Workload: w.Pod.Namespace + "/" + w.Pod.Name, On: map[string]int{}}
+		fit := result.Fit{Workload: w.Pod.Namespace + "/" + w.Named(), On: map[string]int{}}
 		restore := s.checkpoint(waitingPods(s.all))
 		for n := 0; n < limit; n++ {
-			p := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Pod.Name, n), 0)
+			p := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Named(), n), 0)
 			s.settle()
 			if p.node == nil {
 				fit.Reason = p.why()
@@ -159,14 +159,14 @@ func (s *Simulation) Shrink() (shrink result.Shrink) {
 	s.drainNotes.Do(s.noteDrains)
 	names := namesOf(s.nodes)
 	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
-	waiting := pending()
+	waiting := s.pending()
 	for _, name := range names {
 		if label := controlPlane(s.nodeObject(name)); label != "" {
 			shrink.Keep = append(shrink.Keep, result.Drain{Nodes: []string{name}, Kept: "it is a node of the control plane: " + label})
 			continue
 		}
 		drain, restore := s.clear([]string{name})
-		if drain.Free() && pending() <= waiting {
+		if drain.Free() && s.pending() <= waiting {
 			shrink.Remove = append(shrink.Remove, drain)
 			s.removeNode(name)
 			continue

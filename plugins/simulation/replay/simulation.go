@@ -129,9 +129,11 @@ type Simulation struct {
 	all         []*pod
 	preemptions []preemption
 	// notes counts the pods that are not scheduled as they say.
-	notes      map[string]int
-	extenders  []*extender
-	drainNotes sync.Once
+	notes     map[string]int
+	extenders []*extender
+	// These are the metrics of the scheduler's queues, which are expensive to look up.
+	active, backoff, unschedulable queued
+	drainNotes                     sync.Once
 }
 
 // New starts a scheduler on a cluster, in a bubble. Nothing is scheduled before Settle.
@@ -142,10 +144,11 @@ func New(ctx context.Context, options Options) (*Simulation, error) {
 	}
 	var config *rest.Config
 	s.api, config = newAPI(s)
-	client, err := kubernetes.NewForConfig(config)
+	requests, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
 	}
+	client := client{requests, s.api}
 	store, factory := newStore(client)
 	s.store = store
 	// Informers of other projects list their objects when their plugins are created.
@@ -172,6 +175,7 @@ func New(ctx context.Context, options Options) (*Simulation, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.active, s.backoff, s.unschedulable = metrics.ActivePods(), metrics.BackoffPods(), metrics.UnschedulablePods()
 	if err := s.useExtenders(client); err != nil {
 		return nil, err
 	}
@@ -235,7 +239,7 @@ func (s *Simulation) Settle() {
 		if s.api.apply() {
 			continue
 		}
-		if gauge(metrics.ActivePods()) == 0 {
+		if gauge(s.active) == 0 {
 			return
 		}
 		s.pause()
@@ -243,8 +247,11 @@ func (s *Simulation) Settle() {
 	}
 }
 
+// queued is the metric of a queue.
+type queued interface{ Write(*dto.Metric) error }
+
 // gauge returns the value of a metric.
-func gauge(metric interface{ Write(*dto.Metric) error }) float64 {
+func gauge(metric queued) float64 {
 	var written dto.Metric
 	if err := metric.Write(&written); err != nil {
 		panic(err) // The metric of a queue can always be written.
@@ -253,8 +260,8 @@ func gauge(metric interface{ Write(*dto.Metric) error }) float64 {
 }
 
 // pending returns the number of pods that wait in the queue.
-func pending() float64 {
-	return gauge(metrics.ActivePods()) + gauge(metrics.BackoffPods()) + gauge(metrics.UnschedulablePods())
+func (s *Simulation) pending() float64 {
+	return gauge(s.active) + gauge(s.backoff) + gauge(s.unschedulable)
 }
 
 // now returns the time since the start.
@@ -282,16 +289,16 @@ func (s *Simulation) Advance(until, quiet time.Duration, progress Progress) erro
 		now := s.now()
 		s.measure.sample(now)
 		progress(now, s.cycles)
-		next := until
+		next, waiting := until, s.pending()
 		if len(s.agenda) > 0 {
 			idle = now
 			if s.agenda[0].at < next {
 				next = s.agenda[0].at
 			}
-		} else if quiet > 0 && len(s.measure.inFlight) == 0 && (pending() == 0 || now-idle >= quiet+s.maxBackoff()) {
+		} else if quiet > 0 && len(s.measure.inFlight) == 0 && (waiting == 0 || now-idle >= quiet+s.maxBackoff()) {
 			return nil
 		}
-		if pending() > 0 || len(s.measure.inFlight) > 0 {
+		if waiting > 0 || len(s.measure.inFlight) > 0 {
 			if after := now.Truncate(tick) + tick; after < next {
 				next = after
 			}

@@ -20,6 +20,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -47,7 +48,7 @@ import (
 // The tests run each scenario in its own process, see Run. A scenario prints what the test expects.
 var scenarios = map[string]func(*world){
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
-	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
+	"stateful set": statefulSet, "template": template, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
 	"gang again": gangAgain, "load again": loadAgain, "removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
 	"overcommit": overcommit, "drains agree": drainsAgree, "evictions": evictions, "later fields": laterFields,
 	"history": replayHistory, "history of a node": historyOfNode, "check of a history": checkHistory,
@@ -457,6 +458,20 @@ func statefulSet(w *world) {
 	w.printf("%d pod within the grace period, then %d, which was made again: %v\n", before, len(w.pods), w.pods["default/db"].generation == 1)
 }
 
+// template shares the parts of a workload's pod among its pods, which change their fields only.
+func template(w *world) {
+	w.start(2)
+	of := web("db", "1", 2)
+	of.Claims = []v1.PersistentVolumeClaim{{ObjectMeta: metav1.ObjectMeta{Name: "data"}}}
+	of.Pod.Spec.Volumes, of.Pod.Spec.PriorityClassName = []v1.Volume{{Name: "data"}, {Name: "other"}}, "system-node-critical"
+	of.Pod.OwnerReferences = make([]metav1.OwnerReference, 0, 4)
+	before := of.Pod.DeepCopy()
+	w.At(0, func() { w.Create(of) })
+	w.At(time.Minute, func() { w.Apply(&input.Event{Delete: "default/db-0"}) })
+	w.advance(70 * time.Second)
+	w.printf("unchanged: %v, no owner: %v\n", equality.Semantic.DeepEqual(before, of.Pod), of.Pod.OwnerReferences[:1][0].Name == "")
+}
+
 // volume provisions a volume for the node that the scheduler chose.
 func volume(w *world) {
 	mode := storagev1.VolumeBindingWaitForFirstConsumer
@@ -631,6 +646,7 @@ func TestScenarios(t *testing.T) {
 			"<nil> 40h0m0s 0v node-0 3 0d node-0 0 1v node-0 3 2v default/web 3 3v default/web 3", "no more than a horizon: true"},
 		"check":        {"2 of 3 the same or equal, map[another node scores more now: NodeResourcesBalancedAllocation, NodeResourcesFit:[default/second]]"},
 		"stateful set": {"1 pod within the grace period, then 1, which was made again: true"},
+		"template":     {"unchanged: true, no owner: true"},
 		"volume":       {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
 		"load":         {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
 		"load again":   {"pods on the hot node: 2 of 7"},

@@ -85,7 +85,7 @@ func (m *measurements) measureUse(now time.Duration) {
 		}
 	}
 	m.usable.last = now
-	m.values = nil
+	m.values = m.values[:0]
 }
 
 // longestWindow limits the windows of measurements.
