@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
@@ -49,9 +50,6 @@ type podRules struct {
 	standings []standing
 	// whatIf is set in a dry run, which has its own copy of the pod.
 	whatIf bool
-	// denied is the number of nodes that each rule denied, for the decision records. The last number is of nodes
-	// without a matching rule.
-	denied []int64
 }
 
 var (
@@ -59,6 +57,7 @@ var (
 	_ framework.PreFilterExtensions = &NodeFilter{}
 	_ framework.FilterPlugin        = &NodeFilter{}
 	_ framework.EnqueueExtensions   = &NodeFilter{}
+	_ services.NodeLocal            = &NodeFilter{}
 )
 
 // New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
@@ -76,7 +75,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	}
 	pl := &NodeFilter{handle: handle, rules: rules, population: newPopulation(rules)}
 	if len(rules.scored) > 0 {
-		return &preferring{pl}, nil
+		return &preferring{pl, pl}, nil
 	}
 	return pl, nil
 }
@@ -107,7 +106,9 @@ func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 // PreFilter finds the rules that concern the pod, and computes their shares.
 func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	c := &cycle{about: pl.newRules(state, pod)}
-	if c.about.shares || len(c.about.scored) > 0 {
+	// The comparison of the scheduler's memory on SIGUSR2 is a dry run too, of pods without shares: scheduling goes on
+	// meanwhile, and must not see changes of the population.
+	if c.about.shares || len(c.about.scored) > 0 && !c.about.whatIf {
 		var err error
 		if c.about.kept, err = pl.population.follow(pl.handle.SnapshotSharedLister(), c.about.shares); err != nil {
 			return framework.AsStatus(err)
@@ -143,15 +144,15 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 	}
 	about := pl.about(state, pod)
 	if len(about.rules) == 0 {
-		return about.decide(&pl.rules.otherwise, 0)
+		return pl.rules.otherwise.Status(about.whatIf)
 	}
 	var standings []standing
 	on, known := pl.kept(about, node)
-	for i, rule := range about.rules {
+	for _, rule := range about.rules {
 		matches := known && on.has(rule) || !known && rule.matchesNode(node)
 		if rule.share == nil {
 			if matches {
-				return about.decide(&rule.verdict, i)
+				return rule.verdict.Status(about.whatIf)
 			}
 			continue
 		}
@@ -165,11 +166,11 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 			continue
 		}
 		if matches {
-			return about.decide(&rule.share.full, i)
+			return rule.share.full.Status(about.whatIf)
 		}
-		return about.decide(&rule.share.short, i)
+		return rule.share.short.Status(about.whatIf)
 	}
-	return about.decide(&pl.rules.otherwise, len(about.rules))
+	return pl.rules.otherwise.Status(about.whatIf)
 }
 
 // kept returns the rules that match a node, if the population has the node.
@@ -178,15 +179,6 @@ func (pl *NodeFilter) kept(about *podRules, node *v1.Node) (on matches, known bo
 		on, known = pl.population.nodes[node]
 	}
 	return on, known
-}
-
-// decide returns the status of a verdict, and counts a rejection for its rule.
-func (p *podRules) decide(verdict *filterrule.Verdict, number int) *framework.Status {
-	if !verdict.Denies() {
-		return nil
-	}
-	atomic.AddInt64(&p.denied[number], 1)
-	return verdict.Status(p.whatIf)
 }
 
 // about returns the rules that concern the pod. It uses those of PreFilter if they are for this pod.
@@ -204,7 +196,6 @@ func (pl *NodeFilter) newRules(state *framework.CycleState, pod *v1.Pod) *podRul
 	found := &podRules{
 		pod: pod, rules: concerning(pl.rules.rules, pod), scored: concerning(pl.rules.scored, pod), whatIf: whatif.Is(state),
 	}
-	found.denied = make([]int64, len(found.rules)+1)
 	for _, rule := range found.rules {
 		found.shares = found.shares || rule.share != nil
 	}

@@ -41,6 +41,22 @@ type ruleSet struct {
 	otherwise filterrule.Verdict
 }
 
+// NodeLocalKey appends a bit for each rule that concerns the pod: Filter and Score read no more of it. A share reads the
+// pods of other nodes.
+func (pl *NodeFilter) NodeLocalKey(pod *v1.Pod, key []byte) ([]byte, bool) {
+	about, ok := pl.last.Load().(*podRules)
+	if !ok || about.pod != pod {
+		about = pl.newRules(nil, pod)
+	}
+	var concern [16]byte
+	for _, rules := range [...][]*rule{about.rules, about.scored} {
+		for _, rule := range rules {
+			concern[rule.number/8] |= 1 << (rule.number % 8)
+		}
+	}
+	return append(key, concern[:]...), !about.shares
+}
+
 // concerning returns the rules whose conditions the pod meets, in order.
 func concerning(rules []*rule, pod *v1.Pod) []*rule {
 	all := 0

@@ -7,15 +7,34 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 // preferring is a NodeFilter with rules that prefer nodes, or pull pods to a share. A NodeFilter without such rules is
 // not a score plugin, which saves the calls of Score.
 type preferring struct {
-	*NodeFilter
+	embedded
+	filter *NodeFilter
 }
 
-var _ framework.ScorePlugin = &preferring{}
+// embedded has the methods of NodeFilter that preferring shares, but not NodeLocalKey: the patched framework does not use
+// that of an embedded plugin, which does not know what Score reads.
+type embedded interface {
+	framework.PreFilterPlugin
+	framework.FilterPlugin
+	framework.EnqueueExtensions
+	Explain(state *framework.CycleState, pod *v1.Pod, nodes []string) string
+}
+
+var (
+	_ framework.ScorePlugin = &preferring{}
+	_ services.NodeLocal    = &preferring{}
+)
+
+// NodeLocalKey implements services.NodeLocal.
+func (pl *preferring) NodeLocalKey(pod *v1.Pod, key []byte) ([]byte, bool) {
+	return pl.filter.NodeLocalKey(pod, key)
+}
 
 // preference returns the weight of the rules that match a node, as a percentage of the weight of all rules that concern
 // the pod, rounded to the nearest.
@@ -37,7 +56,7 @@ func pull(admitted, shares, preference, preferences int64) int64 {
 
 // Score returns the preference of the node, and the pull of shares to it.
 func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
-	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	nodeInfo, err := pl.filter.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return 0, framework.AsStatus(err)
 	}
@@ -48,7 +67,7 @@ func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod 
 
 // ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node.
 func (pl *preferring) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
-	about := pl.about(state, pod)
+	about := pl.filter.about(state, pod)
 	if len(about.scored) == 0 {
 		return nil
 	}
@@ -63,7 +82,7 @@ func (pl *preferring) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes
 }
 
 func (pl *preferring) score(about *podRules, standings []standing, node *v1.Node) int64 {
-	on, known := pl.kept(about, node)
+	on, known := pl.filter.kept(about, node)
 	var matching, admitted int64
 	for _, rule := range about.scored {
 		matches := known && on.has(rule) || !known && rule.matchesNode(node)

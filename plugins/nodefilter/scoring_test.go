@@ -4,6 +4,7 @@ package nodefilter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/plugintest"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -286,5 +288,16 @@ func BenchmarkPolicy(b *testing.B) {
 				}
 			})
 		})
+	}
+}
+
+// TestPreFilterInADryRun has a snapshot that cannot be listed: a dry run does not update the population.
+func TestPreFilterInADryRun(t *testing.T) {
+	args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{prefer("spot", 1, "spot")}}
+	plugin := plugintest.New(t, New, "dry-run", args, telling{&settled{err: errors.New("no list")}}).(*preferring)
+	state := framework.NewCycleState()
+	whatif.Mark(state)
+	if status := plugin.PreFilter(context.Background(), state, web("pod")); !status.IsSuccess() {
+		t.Error(status.AsError())
 	}
 }

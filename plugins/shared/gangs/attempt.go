@@ -22,6 +22,9 @@ type Cluster interface {
 	// Place adds a pod to a node of the domain. With preempt it may remove pods from the node for it. It returns a
 	// *framework.FitError if the pod fits on no node, and then has changed nothing.
 	Place(ctx context.Context, pod *v1.Pod, domain Domain, preempt bool) error
+	// Short returns what Place would find for pods of one shape, one after the other, if these are fewer than needed. It
+	// returns nil if they are enough, or if it takes too long to know; and changes nothing.
+	Short(ctx context.Context, pods []*v1.Pod, domain Domain, needed int, preempt bool) *Try
 	// Evicts reports whether pods were removed.
 	Evicts() bool
 	// Mark returns the state of the cluster, and Undo goes back to it.
@@ -129,6 +132,11 @@ func (a *Attempt) Run(ctx context.Context, cluster Cluster) *Decision {
 func (a *Attempt) try(ctx context.Context, domain Domain, preempt bool) (best Try, done bool) {
 	order := append([]*v1.Pod(nil), a.Pods...)
 	sort.SliceStable(order, func(i, j int) bool { return a.sizes[order[i]] > a.sizes[order[j]] })
+	if !a.mixed {
+		if short := a.cluster.Short(ctx, order, domain, a.Needed, preempt); short != nil {
+			return *short, false
+		}
+	}
 	for n := 0; ; n++ {
 		mark := a.cluster.Mark()
 		try := a.place(ctx, order, domain, preempt)

@@ -68,11 +68,10 @@ type rank struct {
 	total int64
 }
 
-// Plugin describes a Score plugin: its weight in the profile, and whether it normalizes its scores.
+// Plugin describes a Score plugin, with its weight in the profile.
 type Plugin struct {
-	Name       string
-	Weight     int64
-	Normalizes bool
+	Name   string
+	Weight int64
 }
 
 // Clone implements framework.StateData. It returns nil, because simulations of preemption are not recorded.
@@ -252,38 +251,22 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// held has the scores of all nodes of a cycle until Rank has copied those that are kept.
+// held reads the scores of the nodes of a cycle, until Rank has copied those that are kept.
 type held struct {
 	plugins []Plugin
-	lists   []framework.NodeScoreList
-	raw     []int64
+	score   func(plugin, node int) (raw, weighted int64)
 	release func()
 }
 
-// Raw records a plugin's scores as returned by Score, before it normalizes them. lists is the number of plugins.
-func (a *Attempt) Raw(plugin, lists int, list framework.NodeScoreList) {
-	if a == nil {
-		return
-	}
-	size := lists * len(list)
-	if cap(a.recorder.scratch) < size {
-		a.recorder.scratch = make([]int64, size)
-	}
-	raw := a.recorder.scratch[:size][plugin*len(list):]
-	for i := range list {
-		raw[i] = list[i].Score
-	}
-}
-
-// Hold keeps the weighted scores of all nodes, one list per plugin, until Rank, which then calls release. plugins is
-// called once per profile.
-func (a *Attempt) Hold(plugins func() []Plugin, lists []framework.NodeScoreList, release func()) {
+// Hold keeps a function that returns a plugin's score of a node, before it normalizes its scores and with its weight,
+// until Rank, which then calls release. plugins is called once per profile.
+func (a *Attempt) Hold(plugins func() []Plugin, score func(plugin, node int) (raw, weighted int64), release func()) {
 	known, found := a.recorder.plugins[a.profile]
 	if !found {
 		known = plugins()
 		a.recorder.plugins[a.profile] = known
 	}
-	a.held = held{plugins: known, lists: lists, raw: a.recorder.scratch, release: release}
+	a.held = held{plugins: known, score: score, release: release}
 }
 
 // Rank copies the scores of the best nodes and of the chosen one. totals has all nodes in the order of the lists.
@@ -329,12 +312,8 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 	a.scores.plugins = h.plugins
 	a.scores.values = make([]int64, 0, 2*len(a.scores.nodes)*len(h.plugins))
 	for _, node := range a.scores.nodes {
-		for i, list := range h.lists {
-			weighted := list[node.index].Score
-			raw := weighted / h.plugins[i].Weight
-			if h.plugins[i].Normalizes {
-				raw = h.raw[i*len(totals)+node.index]
-			}
+		for i := range h.plugins {
+			raw, weighted := h.score(i, node.index)
 			a.scores.values = append(a.scores.values, raw, weighted)
 		}
 	}

@@ -76,12 +76,11 @@ type Recorder struct {
 
 	options Options
 	now     func() time.Time
-	// next is the pod that the queue returned last, current the attempt of this cycle, scratch the memory for the raw
-	// scores of one cycle, and plugins the plugins of each profile from Hold.
+	// next is the pod that the queue returned last, current the attempt of this cycle, and plugins the plugins of each
+	// profile from Hold.
 	next    *framework.QueuedPodInfo
 	wokenBy string
 	current *Attempt
-	scratch []int64
 	plugins map[string][]Plugin
 
 	whatIfs whatIfs

@@ -102,14 +102,10 @@ func TestStoryOfAPod(t *testing.T) {
 	if Of(state) != a || Of(state.Clone()) != nil || Of(framework.NewCycleState()) != nil {
 		t.Error("an attempt is found by its state, and not by a copy or another state")
 	}
-	lists := []framework.NodeScoreList{
-		{{Name: "a", Score: 10}, {Name: "b", Score: 50}, {Name: "c", Score: 50}},
-		{{Name: "a", Score: 3}, {Name: "b", Score: 7}, {Name: "c", Score: 7}},
-	}
-	a.Raw(1, 2, lists[1])
-	lists[0][0].Score, lists[1] = 20, framework.NodeScoreList{{Name: "a"}, {Name: "b", Score: 200}, {Name: "c", Score: 200}}
+	scores := [2][3][2]int64{{{10, 20}, {25, 50}, {25, 50}}, {{3, 0}, {7, 200}, {7, 200}}}
+	score := func(plugin, node int) (int64, int64) { return scores[plugin][node][0], scores[plugin][node][1] }
 	released := false
-	a.Hold(func() []Plugin { return []Plugin{{"Plain", 2, false}, {"Normal", 2, true}} }, lists, func() { released = true })
+	a.Hold(func() []Plugin { return []Plugin{{"Plain", 2}, {"Normal", 2}} }, score, func() { released = true })
 	a.Rank(framework.NodeScoreList{{Name: "a", Score: 20}, {Name: "b", Score: 260}, {Name: "c", Score: 260}}, "c")
 	r.End(a, p, "c", 100, 3, nil)
 	waiting, _ := r.Get("default", "pod")
@@ -427,7 +423,6 @@ func TestOff(t *testing.T) {
 		a.Searched(1)
 		a.RejectAll(rejectedBy("x"))
 		a.Reject("node", rejectedBy("x"))
-		a.Raw(0, 1, nil)
 		a.Rank(framework.NodeScoreList{{}}, "")
 		r.End(a, p, "", 0, 0, nil)
 		r.Failed(p, nil)

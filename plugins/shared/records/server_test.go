@@ -334,7 +334,7 @@ func TestReadersAtOnce(t *testing.T) {
 			continue
 		}
 		a := r.Begin(framework.NewCycleState(), p, "", 1)
-		a.Hold(func() []Plugin { return []Plugin{{"Plain", 1, false}} }, []framework.NodeScoreList{{{Name: "x", Score: 1}}}, func() {})
+		a.Hold(func() []Plugin { return []Plugin{{"Plain", 1}} }, func(int, int) (int64, int64) { return 1, 1 }, func() {})
 		a.Rank(framework.NodeScoreList{{Name: "x", Score: 1}}, "x")
 		r.End(a, p, "x", 1, 1, nil)
 		binding.Add(1)

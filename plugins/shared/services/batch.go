@@ -25,3 +25,15 @@ type BatchScorer interface {
 	// in parallel, each time with a part of the nodes.
 	ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status
 }
+
+// NodeLocal is a Filter or Score plugin whose results depend on the pod, its arguments and one NodeInfo alone. The patched
+// framework (patch 0590) remembers them, and evaluates a node again only after it has changed.
+type NodeLocal interface {
+	// NodeLocalKey appends to key everything that Filter and Score read besides the NodeInfo of the node: of the pod, and
+	// of what is the same for all nodes. It returns false for a pod that does not qualify. If two keys are equal, the
+	// results for a node that has not changed must be equal too, in any cycle: so Filter and Score must not read other
+	// nodes, a clock, measurements, listers, random numbers or a counter. They are not called for a result that is
+	// remembered, so their logs, metrics and records do not contain it. The tests of a plugin with this method must call
+	// nodelocal.Test.
+	NodeLocalKey(pod *v1.Pod, key []byte) ([]byte, bool)
+}

@@ -150,10 +150,12 @@ type gangAttempt struct {
 	members map[types.UID]*gangMember
 	order   []*gangMember
 	placed  []*gangMember
-	// lastShape and lastDomain are those of the last search, and inDomain has the nodes of the domain, unless that is all.
+	// lastShape and lastDomain are those of the last search, and inDomain has the nodes of the domain, unless that is all,
+	// and indexes theirs.
 	lastShape  string
 	lastDomain gangs.Domain
 	inDomain   []*framework.NodeInfo
+	indexes    []int32
 	deferred   preemption.Deferred
 	rejected   sets.String // by these plugins
 	// wait is true if pods that were evicted for the gang have not ended. Then it evicts no others.
@@ -383,8 +385,12 @@ func (a *gangAttempt) Evicts() bool { return a.deferred.Len() > 0 }
 type gangSearch struct {
 	// held is true if the snapshot is not updated.
 	held bool
-	// nodes are those to search, if there are any.
-	nodes []*framework.NodeInfo
+	// nodes are those to search, if there are any, and indexes are theirs in the snapshot's table.
+	nodes   []*framework.NodeInfo
+	indexes []int32
+	// narrowed is true if both are lists of its own. gone is reused.
+	narrowed bool
+	gone     []bool
 }
 
 func (s *gangSearch) search(all []*framework.NodeInfo) []*framework.NodeInfo {
@@ -394,23 +400,43 @@ func (s *gangSearch) search(all []*framework.NodeInfo) []*framework.NodeInfo {
 	return all
 }
 
-// rejected leaves nodes out of the next searches.
-func (s *gangSearch) rejected(searched []*framework.NodeInfo, statuses framework.NodeToStatusMap) {
-	if !s.held || len(statuses) == 0 {
+// indexesOf returns the indexes of the nodes, if they are those to search.
+func (s *gangSearch) indexesOf(nodes []*framework.NodeInfo) ([]int32, bool) {
+	if len(s.nodes) == 0 || len(nodes) != len(s.nodes) || &nodes[0] != &s.nodes[0] {
+		return nil, false
+	}
+	return s.indexes, true
+}
+
+// rejected leaves the nodes that a search has rejected out of the next ones.
+func (s *gangSearch) rejected(searched []*framework.NodeInfo, search *search) {
+	if !s.held || search.count == 0 {
 		return
 	}
-	s.nodes = make([]*framework.NodeInfo, 0, len(searched))
-	for _, node := range searched {
-		if _, rejected := statuses[node.Node().Name]; !rejected {
-			s.nodes = append(s.nodes, node)
-		}
+	if len(s.gone) < len(searched) {
+		s.gone = make([]bool, len(searched))
 	}
+	for _, r := range search.list[:search.count] {
+		s.gone[r.at] = true
+	}
+	nodes, indexes := s.nodes[:0], s.indexes[:0]
+	if !s.narrowed {
+		nodes, indexes = make([]*framework.NodeInfo, 0, len(searched)), make([]int32, 0, len(searched))
+	}
+	for i, node := range searched {
+		if !s.gone[i] {
+			nodes, indexes = append(nodes, node), append(indexes, search.index(i))
+		}
+		s.gone[i] = false
+	}
+	s.nodes, s.indexes, s.narrowed = nodes, indexes, true
 }
 
 // narrow limits the search for a pod to the nodes of the domain. For a pod like the one before, it leaves out those that
 // were rejected since the first one: what was placed since only takes room. It reports whether it does the latter.
 func (a *gangAttempt) narrow(pod *v1.Pod, domain gangs.Domain) bool {
 	shape := gangs.Shape(pod, false)
+	a.deferred.Shape(shape)
 	alike := a.lastShape == shape && a.lastDomain == domain && gangs.Independent(pod)
 	if a.lastShape = shape; !alike || len(a.algorithm.gang.nodes) == 0 {
 		a.widen(domain)
@@ -422,14 +448,15 @@ func (a *gangAttempt) narrow(pod *v1.Pod, domain gangs.Domain) bool {
 // widen makes the search one of all nodes of the domain.
 func (a *gangAttempt) widen(domain gangs.Domain) {
 	if a.lastDomain != domain || a.inDomain == nil {
-		a.lastDomain, a.inDomain = domain, nil
-		for _, node := range a.Nodes() {
+		a.lastDomain, a.inDomain, a.indexes = domain, nil, nil
+		for i, node := range a.Nodes() {
 			if domain.Key != "" && domain.Has(node.Node()) {
-				a.inDomain = append(a.inDomain, node)
+				a.inDomain, a.indexes = append(a.inDomain, node), append(a.indexes, int32(i))
 			}
 		}
 	}
-	a.algorithm.gang.nodes = a.inDomain
+	g := &a.algorithm.gang
+	g.nodes, g.indexes, g.narrowed = a.inDomain, a.indexes, false
 }
 
 // Mark implements gangs.Cluster.

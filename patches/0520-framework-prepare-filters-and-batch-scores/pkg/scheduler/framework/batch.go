@@ -28,6 +28,14 @@ type BatchScorePlugin interface {
 	ScoreNodes(state *CycleState, pod *v1.Pod, nodes []*NodeInfo, scores NodeScoreList) *Status
 }
 
+// AlikeScorePlugin is a ScorePlugin that often scores all nodes alike.
+type AlikeScorePlugin interface {
+	ScorePlugin
+	// ScoresAlike reports whether Score returns the same for all nodes of this cycle, and NormalizeScore too, however
+	// many they are. Then they are called for one node.
+	ScoresAlike(state *CycleState) bool
+}
+
 // Prepared returns the framework's data for this cycle, or nil for a clone.
 func (c *CycleState) Prepared() interface{} {
 	if c == nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,11 +27,13 @@ type cycle struct {
 	pod       *v1.Pod
 	filters   []cycleFilter
 	measured  int32 // number of nodes measured so far
+	sampled   bool
 }
 
 // cycleFilter is a Filter plugin that may reject a node in a cycle.
 type cycleFilter struct {
 	name   string
+	place  int // in the profile
 	plugin framework.FilterPlugin
 	filter func(*framework.NodeInfo) *framework.Status // nil for a plugin that does not prepare
 	// rejected is 1 if a rejection was measured.
@@ -41,20 +42,29 @@ type cycleFilter struct {
 
 // prepare stores in the state the filters that may reject a node.
 func (f *frameworkImpl) prepare(state *framework.CycleState, pod *v1.Pod) {
-	if state == nil {
-		return
+	if state != nil {
+		state.SetPrepared(f.newCycle(state, pod))
 	}
-	c := &cycle{framework: f, pod: pod, filters: make([]cycleFilter, 0, len(f.filterPlugins))}
-	for _, pl := range f.filterPlugins {
-		filter := cycleFilter{name: pl.Name(), plugin: pl}
-		if preparing, ok := pl.(framework.PreparedFilterPlugin); ok && framework.HasOwn(pl, preparedFilterPlugin) {
-			if filter.filter = preparing.PrepareFilter(state, pod); filter.filter == nil {
-				continue
-			}
+}
+
+func (f *frameworkImpl) newCycle(state *framework.CycleState, pod *v1.Pod) *cycle {
+	c := &cycle{framework: f, pod: pod, filters: make([]cycleFilter, 0, len(f.filterPlugins)), sampled: state.ShouldRecordPluginMetrics()}
+	for i, pl := range f.filterPlugins {
+		if filter, rejects := newCycleFilter(state, pod, i, pl); rejects {
+			c.filters = append(c.filters, filter)
 		}
-		c.filters = append(c.filters, filter)
 	}
-	state.SetPrepared(c)
+	return c
+}
+
+// newCycleFilter returns a filter of a cycle, and false if it passes every node.
+func newCycleFilter(state *framework.CycleState, pod *v1.Pod, place int, pl framework.FilterPlugin) (cycleFilter, bool) {
+	filter := cycleFilter{name: pl.Name(), place: place, plugin: pl}
+	if preparing, ok := pl.(framework.PreparedFilterPlugin); ok && framework.HasOwn(pl, preparedFilterPlugin) {
+		filter.filter = preparing.PrepareFilter(state, pod)
+		return filter, filter.filter != nil
+	}
+	return filter, true
 }
 
 // filterNode runs the filters on a node, and returns the status of the first one that rejects it.
@@ -64,10 +74,7 @@ func (f *frameworkImpl) filterNode(ctx context.Context, state *framework.CycleSt
 		return f.RunFilterPlugins(ctx, state, pod, nodeInfo).Merge()
 	}
 	sampled := state.ShouldRecordPluginMetrics()
-	measure := sampled && atomic.LoadInt32(&c.measured) < maxMeasured
-	if measure {
-		atomic.AddInt32(&c.measured, 1)
-	}
+	measure := sampled && c.measureNext()
 	for i := range c.filters {
 		filter := &c.filters[i]
 		var startTime time.Time
@@ -104,6 +111,15 @@ func (f *frameworkImpl) filterNode(ctx context.Context, state *framework.CycleSt
 	return nil
 }
 
+// measureNext reports whether the filters are measured on the next node of a sampled cycle.
+func (c *cycle) measureNext() bool {
+	measure := c.sampled && atomic.LoadInt32(&c.measured) < maxMeasured
+	if measure {
+		atomic.AddInt32(&c.measured, 1)
+	}
+	return measure
+}
+
 // unshare replaces shared statuses by copies, if a PostFilter plugin might change them.
 func (f *frameworkImpl) unshare(statuses framework.NodeToStatusMap) {
 	for _, pl := range f.postFilterPlugins {
@@ -121,6 +137,7 @@ func (f *frameworkImpl) unshare(statuses framework.NodeToStatusMap) {
 var (
 	preparedFilterPlugin = reflect.TypeOf((*framework.PreparedFilterPlugin)(nil)).Elem()
 	batchScorePlugin     = reflect.TypeOf((*framework.BatchScorePlugin)(nil)).Elem()
+	alikeScorePlugin     = reflect.TypeOf((*framework.AlikeScorePlugin)(nil)).Elem()
 )
 
 // batchOf returns the plugin as a BatchScorePlugin, or nil if it does not score in batches.
@@ -133,33 +150,54 @@ func batchOf(pl framework.ScorePlugin) framework.BatchScorePlugin {
 
 // scoreBuffer is reusable memory for the scores of one call.
 type scoreBuffer struct {
+	nodes     []*v1.Node
 	nodeInfos []*framework.NodeInfo
-	scores    framework.NodeScoreList
-	lists     []framework.NodeScoreList
+	// known is true if nodeInfos has all nodes.
+	known   bool
+	scores  framework.NodeScoreList
+	weights []int64 // by plugin
+	// lists has the scores by plugin: one for each node; or a single one, which is that of all nodes.
+	lists []framework.NodeScoreList
 }
 
-var scoreBuffers = sync.Pool{New: func() interface{} { return new(scoreBuffer) }}
-
-// reset allocates room for the given numbers of plugins and nodes.
-func (b *scoreBuffer) reset(plugins, nodes int) {
-	if cap(b.nodeInfos) < nodes {
-		b.nodeInfos = make([]*framework.NodeInfo, nodes)
+// reset prepares a call for some nodes.
+func (b *scoreBuffer) reset(f *frameworkImpl, nodes []*v1.Node) {
+	n, plugins := len(nodes), len(f.scorePlugins)
+	if cap(b.nodeInfos) < n {
+		b.nodeInfos = make([]*framework.NodeInfo, n)
 	}
-	if cap(b.scores) < plugins*nodes {
-		b.scores = make(framework.NodeScoreList, plugins*nodes)
+	if len(b.lists) != plugins {
+		b.lists = make([]framework.NodeScoreList, plugins)
 	}
-	b.nodeInfos, b.scores = b.nodeInfos[:nodes], b.scores[:plugins*nodes]
-	for i := range b.scores {
-		b.scores[i] = framework.NodeScore{}
-	}
-	b.lists = b.lists[:0]
-	for i := 0; i < plugins; i++ {
-		b.lists = append(b.lists, b.scores[i*nodes:(i+1)*nodes:(i+1)*nodes])
-	}
+	b.nodes, b.nodeInfos, b.known = nodes, b.nodeInfos[:n], false
 }
 
-// forget drops the buffer's references to nodes.
-func (b *scoreBuffer) forget() {
+// find finds the NodeInfos, for plugins that are called.
+func (b *scoreBuffer) find(f *frameworkImpl) {
+	b.known = f.findNodeInfos(b.nodes, b.nodeInfos)
+}
+
+// list makes the list of a plugin for the first n nodes, with their names.
+func (b *scoreBuffer) list(plugin int, pl framework.ScorePlugin, n int) framework.NodeScoreList {
+	all := len(b.nodes)
+	if len(b.scores) < len(b.lists)*all {
+		b.scores = make(framework.NodeScoreList, len(b.lists)*all)
+	}
+	list := b.scores[plugin*all : plugin*all+n : plugin*all+n]
+	if batchOf(pl) == nil {
+		// The plugin may retain the scores that NormalizeScore gets.
+		list = make(framework.NodeScoreList, n)
+	}
+	for i := range list {
+		list[i] = framework.NodeScore{Name: b.nodes[i].Name}
+	}
+	b.lists[plugin] = list
+	return list
+}
+
+// release drops the buffer's references.
+func (b *scoreBuffer) release() {
+	b.nodes = nil
 	for i := range b.nodeInfos {
 		b.nodeInfos[i] = nil
 	}
@@ -170,38 +208,44 @@ func (b *scoreBuffer) forget() {
 
 // ScoreTotals returns the sum of the scores of RunScorePlugins for each node. It only allocates the result.
 func (f *frameworkImpl) ScoreTotals(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) (framework.NodeScoreList, *framework.Status) {
-	buffer := scoreBuffers.Get().(*scoreBuffer)
-	buffer.reset(len(f.scorePlugins), len(nodes))
-	defer func() {
-		buffer.forget()
-		scoreBuffers.Put(buffer)
-	}()
-	for i, pl := range f.scorePlugins {
-		if batchOf(pl) == nil {
-			// The plugin may retain the scores that NormalizeScore gets.
-			buffer.lists[i] = make(framework.NodeScoreList, len(nodes))
-		}
-	}
-	if status := f.scoreInto(ctx, state, pod, nodes, buffer); !status.IsSuccess() {
+	buffer, totals := &f.scores, make(framework.NodeScoreList, len(nodes))
+	defer buffer.release()
+	buffer.reset(f, nodes)
+	if status := f.scoreInto(ctx, state, pod, buffer, true); !status.IsSuccess() {
 		return nil, status
 	}
-	totals := make(framework.NodeScoreList, len(nodes))
-	for i, node := range nodes {
-		totals[i].Name = node.Name
+	same := int64(0)
+	for _, list := range buffer.lists {
+		if len(list) == 1 {
+			same += list[0].Score
+		}
+	}
+	for i := range totals {
+		totals[i] = framework.NodeScore{Name: nodes[i].Name, Score: same}
 	}
 	for _, list := range buffer.lists {
-		for i := range list {
-			totals[i].Score += list[i].Score
+		for j := 0; len(list) > 1 && j < len(list); j++ {
+			totals[j].Score += list[j].Score
 		}
 	}
 	return totals, nil
 }
 
+// weightOf returns the weight of a Score plugin, which was validated when the framework was created.
+func (f *frameworkImpl) weightOf(plugin int) int64 {
+	if f.scores.weights == nil {
+		for _, pl := range f.scorePlugins {
+			f.scores.weights = append(f.scores.weights, int64(f.scorePluginWeight[pl.Name()]))
+		}
+	}
+	return f.scores.weights[plugin]
+}
+
 // scoreLists returns the weighted scores of all nodes by plugin.
 func (f *frameworkImpl) scoreLists(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) (framework.PluginToNodeScores, *framework.Status) {
 	buffer := new(scoreBuffer)
-	buffer.reset(len(f.scorePlugins), len(nodes))
-	if status := f.scoreInto(ctx, state, pod, nodes, buffer); !status.IsSuccess() {
+	buffer.reset(f, nodes)
+	if status := f.scoreInto(ctx, state, pod, buffer, false); !status.IsSuccess() {
 		return nil, status
 	}
 	scores := make(framework.PluginToNodeScores, len(f.scorePlugins))
@@ -211,39 +255,15 @@ func (f *frameworkImpl) scoreLists(ctx context.Context, state *framework.CycleSt
 	return scores, nil
 }
 
-// scoreInto runs the Score plugins, normalizes their scores and applies their weights.
-func (f *frameworkImpl) scoreInto(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node, buffer *scoreBuffer) (status *framework.Status) {
+// scoreInto runs the Score plugins, normalizes their scores and applies their weights. With short, lists may have less than one score for each node.
+func (f *frameworkImpl) scoreInto(ctx context.Context, state *framework.CycleState, pod *v1.Pod, buffer *scoreBuffer, short bool) (status *framework.Status) {
 	startTime := time.Now()
 	defer func() {
 		metrics.FrameworkExtensionPointDuration.WithLabelValues(score, status.Code().String(), f.profileName).Observe(metrics.SinceInSeconds(startTime))
 	}()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	errCh := parallelize.NewErrorChannel()
-	send := func(pl framework.Plugin, status *framework.Status) bool {
-		if !status.IsSuccess() {
-			errCh.SendErrorWithCancel(fmt.Errorf("plugin %q failed with: %w", pl.Name(), status.AsError()), cancel)
-		}
-		return !status.IsSuccess()
+	if status := f.runScores(ctx, state, pod, buffer, short); !status.IsSuccess() {
+		return status
 	}
-
-	size := f.scoreChunk(len(nodes))
-	f.until(ctx, (len(nodes)+size-1)/size, func(chunk int) {
-		first, end := chunk*size, (chunk+1)*size
-		if end > len(nodes) {
-			end = len(nodes)
-		}
-		known := f.findNodeInfos(nodes[first:end], buffer.nodeInfos[first:end])
-		for i, pl := range f.scorePlugins {
-			if send(pl, f.scoreChunkOf(ctx, pl, state, pod, nodes[first:end], buffer.nodeInfos[first:end], known, buffer.lists[i][first:end])) {
-				return
-			}
-		}
-	})
-	if err := errCh.ReceiveError(); err != nil {
-		return framework.AsStatus(fmt.Errorf("running Score plugins: %w", err))
-	}
-
 	// Batch plugins normalize in microseconds; others may take long.
 	var slow []int
 	for i, pl := range f.scorePlugins {
@@ -252,22 +272,16 @@ func (f *frameworkImpl) scoreInto(ctx context.Context, state *framework.CycleSta
 		}
 		if batchOf(pl) == nil {
 			slow = append(slow, i)
-		} else if send(pl, f.runScoreExtension(ctx, pl, state, pod, buffer.lists[i])) {
-			break
+		} else if status := f.runScoreExtension(ctx, pl, state, pod, buffer.lists[i]); !status.IsSuccess() {
+			return failed("running Normalize on Score plugins", pl, status)
 		}
 	}
-	f.until(ctx, len(slow), func(i int) {
-		pl := f.scorePlugins[slow[i]]
-		send(pl, f.runScoreExtension(ctx, pl, state, pod, buffer.lists[slow[i]]))
-	})
-	if err := errCh.ReceiveError(); err != nil {
-		return framework.AsStatus(fmt.Errorf("running Normalize on Score plugins: %w", err))
+	if status := f.normalize(ctx, state, pod, buffer, slow); !status.IsSuccess() {
+		return status
 	}
 
 	for i, pl := range f.scorePlugins {
-		// The weights of score plugins were validated when the framework was created.
-		weight := int64(f.scorePluginWeight[pl.Name()])
-		list := buffer.lists[i]
+		weight, list := f.weightOf(i), buffer.lists[i]
 		for j := range list {
 			if s := list[j].Score; s > framework.MaxNodeScore || s < framework.MinNodeScore {
 				err := fmt.Errorf("plugin %q returns an invalid score %v, it should in the range of [%v, %v] after normalizing",
@@ -278,6 +292,77 @@ func (f *frameworkImpl) scoreInto(ctx context.Context, state *framework.CycleSta
 		}
 	}
 	return nil
+}
+
+// failed returns the status for a Score plugin that failed.
+func failed(what string, pl framework.Plugin, status *framework.Status) *framework.Status {
+	return framework.AsStatus(fmt.Errorf("%s: %w", what, fmt.Errorf("plugin %q failed with: %w", pl.Name(), status.AsError())))
+}
+
+// received returns the status for an error that was sent.
+func received(errCh *parallelize.ErrorChannel) *framework.Status {
+	if err := errCh.ReceiveError(); err != nil {
+		return framework.AsStatus(err)
+	}
+	return nil
+}
+
+// normalize normalizes the scores of some plugins at the same time.
+func (f *frameworkImpl) normalize(ctx context.Context, state *framework.CycleState, pod *v1.Pod, buffer *scoreBuffer, plugins []int) *framework.Status {
+	if len(plugins) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errCh := parallelize.NewErrorChannel()
+	f.until(ctx, len(plugins), func(i int) {
+		pl := f.scorePlugins[plugins[i]]
+		if status := f.runScoreExtension(ctx, pl, state, pod, buffer.lists[plugins[i]]); !status.IsSuccess() {
+			errCh.SendErrorWithCancel(failed("running Normalize on Score plugins", pl, status).AsError(), cancel)
+		}
+	})
+	return received(errCh)
+}
+
+// runScores sets the raw scores of the buffer's nodes. With short, plugins that score all nodes alike only
+// score one.
+func (f *frameworkImpl) runScores(ctx context.Context, state *framework.CycleState, pod *v1.Pod, buffer *scoreBuffer, short bool) *framework.Status {
+	var run []int
+	for i, pl := range f.scorePlugins {
+		if alike, ok := pl.(framework.AlikeScorePlugin); ok && short && framework.HasOwn(pl, alikeScorePlugin) && alike.ScoresAlike(state) {
+			info, err := f.snapshotSharedLister.NodeInfos().Get(buffer.nodes[0].Name)
+			if err == nil {
+				if status := f.scoreChunkOf(ctx, pl, state, pod, []*framework.NodeInfo{info}, true, buffer.list(i, pl, 1)); !status.IsSuccess() {
+					return failed("running Score plugins", pl, status)
+				}
+				continue
+			}
+		}
+		buffer.list(i, pl, len(buffer.nodes))
+		run = append(run, i)
+	}
+	if len(run) == 0 {
+		return nil
+	}
+	buffer.find(f)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	errCh := parallelize.NewErrorChannel()
+	size := f.scoreChunk(len(buffer.nodes))
+	f.until(ctx, (len(buffer.nodes)+size-1)/size, func(chunk int) {
+		first, end := chunk*size, (chunk+1)*size
+		if end > len(buffer.nodes) {
+			end = len(buffer.nodes)
+		}
+		for _, i := range run {
+			pl := f.scorePlugins[i]
+			if status := f.scoreChunkOf(ctx, pl, state, pod, buffer.nodeInfos[first:end], buffer.known, buffer.lists[i][first:end]); !status.IsSuccess() {
+				errCh.SendErrorWithCancel(failed("running Score plugins", pl, status).AsError(), cancel)
+				return
+			}
+		}
+	})
+	return received(errCh)
 }
 
 // scoreChunk returns the number of nodes that a worker scores at a time. Below a few dozen, a goroutine costs more
@@ -327,10 +412,7 @@ func (f *frameworkImpl) findNodeInfos(nodes []*v1.Node, found []*framework.NodeI
 // scoreChunkOf scores some nodes with one plugin: in one call, if the plugin supports it and the snapshot has all
 // nodes.
 func (f *frameworkImpl) scoreChunkOf(ctx context.Context, pl framework.ScorePlugin, state *framework.CycleState, pod *v1.Pod,
-	nodes []*v1.Node, nodeInfos []*framework.NodeInfo, known bool, scores framework.NodeScoreList) *framework.Status {
-	for i, node := range nodes {
-		scores[i] = framework.NodeScore{Name: node.Name}
-	}
+	nodeInfos []*framework.NodeInfo, known bool, scores framework.NodeScoreList) *framework.Status {
 	measure := state.ShouldRecordPluginMetrics()
 	if batch := batchOf(pl); batch != nil && known {
 		if !measure {
@@ -338,7 +420,7 @@ func (f *frameworkImpl) scoreChunkOf(ctx context.Context, pl framework.ScorePlug
 		}
 		startTime := time.Now()
 		status := batch.ScoreNodes(state, pod, nodeInfos, scores)
-		f.metricsRecorder.observePluginDurationAsync(score, pl.Name(), status, metrics.SinceInSeconds(startTime)/float64(len(nodes)))
+		f.metricsRecorder.observePluginDurationAsync(score, pl.Name(), status, metrics.SinceInSeconds(startTime)/float64(len(scores)))
 		return status
 	}
 	for i := range scores {

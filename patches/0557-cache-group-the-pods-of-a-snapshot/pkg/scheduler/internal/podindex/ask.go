@@ -160,6 +160,9 @@ func (s *Sums) Take(do func(key, value string, weight int64)) {
 	s.byKey = nil
 }
 
+// Empty reports whether there are no weights.
+func (s *Sums) Empty() bool { return s == nil || len(s.byKey) == 0 }
+
 // Of returns the sum for a node, over all topology keys.
 func (s *Sums) Of(info *framework.NodeInfo) (weight int64) {
 	for i := range s.byKey {

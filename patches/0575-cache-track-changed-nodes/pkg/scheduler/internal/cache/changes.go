@@ -10,6 +10,9 @@ type changes struct {
 	nodes []*framework.NodeInfo
 	// forgotten is the number of earlier changes, which are no longer in the list.
 	forgotten int64
+	// table is that of the current list of nodes, once it was asked for twice.
+	table *framework.NodeTable
+	asked bool
 }
 
 // maxChanges is the length of the list. Callers with an older position must check all nodes.
@@ -21,10 +24,14 @@ func (c *changes) add(node *framework.NodeInfo) {
 		c.nodes = append(make([]*framework.NodeInfo, 0, maxChanges), c.nodes[maxChanges/2:]...)
 	}
 	c.nodes = append(c.nodes, node)
+	if c.table != nil {
+		c.table.Update(node)
+	}
 }
 
-// forget invalidates all positions returned so far.
+// forget invalidates all positions returned so far, and the table.
 func (c *changes) forget() {
+	c.table, c.asked = nil, false
 	c.forgotten = c.now() + 1
 	c.nodes = nil
 }
@@ -47,6 +54,16 @@ func (s *Snapshot) ChangedSince(position int64) (changed []*framework.NodeInfo, 
 		changed, ok = s.changes.since(position)
 	}
 	return changed, s.changes.now(), ok
+}
+
+// NodeTable returns the nodes of the snapshot by their index in its list. It returns nil the first time that it is called for
+// a list: a list that changes for each pod is not worth a table.
+func (s *Snapshot) NodeTable() *framework.NodeTable {
+	if c := &s.changes; c.table == nil && c.asked {
+		c.table = framework.NewNodeTable(s.nodeInfoList)
+	}
+	s.changes.asked = true
+	return s.changes.table
 }
 
 // OnUpdate makes each update of the snapshot end with a call, for plugins that keep data between cycles, and may not be

@@ -65,7 +65,7 @@ func (f *frameworkImpl) ScoreAll(ctx context.Context, state *framework.CycleStat
 			return nil, fmt.Errorf("running PreScore plugin %q: %w", pl.Name(), status.AsError())
 		}
 	}
-	totals, status := f.totals(ctx, state, pod, nodes)
+	totals, status := f.totals(ctx, state, pod, nodes, new(scoreBuffer), make(framework.NodeScoreList, len(nodes)))
 	if !status.IsSuccess() {
 		return nil, status.AsError()
 	}

@@ -16,6 +16,7 @@ import (
 // Deferred has the evictions of several preemptions, which only happen if all of them find victims.
 type Deferred struct {
 	evictions []eviction
+	runs      *dryRuns
 }
 
 type eviction struct {
@@ -129,9 +130,10 @@ func (ev *Evaluator) clearNomination(pod *v1.Pod) error {
 
 // budgets returns what the PodDisruptionBudgets allow after the deferred evictions.
 func (ev *Evaluator) budgets() ([]*policy.PodDisruptionBudget, error) {
+	ev.reuseDryRuns()
 	budgets, err := getPodDisruptionBudgets(ev.PdbLister)
 	d := ev.deferred()
-	if err != nil || d == nil || d.Len() == 0 {
+	if err != nil || d == nil || d.Len() == 0 || len(budgets) == 0 {
 		return budgets, err
 	}
 	victims := d.Victims(0)

@@ -60,3 +60,56 @@ func TestPreemptorWhoseNameAnotherPodHas(t *testing.T) {
 		t.Errorf("a pod that is gone preempts for its successor: %v", status)
 	}
 }
+
+// counter is an Interface that counts its calls.
+type counter struct {
+	Interface
+	calls int
+	hold  bool
+}
+
+func (c *counter) SelectVictimsOnNode(context.Context, *framework.CycleState, *v1.Pod, *framework.NodeInfo, []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *framework.Status) {
+	c.calls++
+	return nil, 0, nil
+}
+func (c *counter) nodeState(state *framework.CycleState) *framework.CycleState {
+	shared := state.Share()
+	shared.SetRejectionsHold(c.hold)
+	return shared
+}
+
+func TestDryRunsOfUnchangedNodesAreReused(t *testing.T) {
+	budget := &policy.PodDisruptionBudget{}
+	for name, change := range map[string]func(d *Deferred, c *counter, node *framework.NodeInfo){
+		"":                       func(*Deferred, *counter, *framework.NodeInfo) {},
+		"another shape":          func(d *Deferred, _ *counter, _ *framework.NodeInfo) { d.Shape("b") },
+		"a changed node":         func(_ *Deferred, _ *counter, node *framework.NodeInfo) { node.AddPod(&v1.Pod{}) },
+		"a changed budget":       func(*Deferred, *counter, *framework.NodeInfo) { budget.Status.DisruptionsAllowed++ },
+		"filters that read more": func(_ *Deferred, c *counter, _ *framework.NodeInfo) { c.hold = false },
+		"a pod that terminates":  nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, c, node, want := &Deferred{}, &counter{hold: true}, framework.NewNodeInfo(), 2
+			state := framework.NewCycleState()
+			d.Defer(state)
+			d.Shape("a")
+			run := func() {
+				ev := &Evaluator{State: state, Interface: c}
+				ev.reuseDryRuns()
+				ev.SelectVictimsOnNode(context.Background(), c.nodeState(state), &v1.Pod{}, node.Clone(), []*policy.PodDisruptionBudget{budget})
+			}
+			if change == nil {
+				node.AddPod(&v1.Pod{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}})
+			}
+			if run(); change != nil {
+				change(d, c, node)
+			}
+			if name == "" {
+				want = 1
+			}
+			if run(); c.calls != want {
+				t.Errorf("%d dry runs, want %d", c.calls, want)
+			}
+		})
+	}
+}

@@ -10,7 +10,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/internal/podindex"
 )
 
-var _ framework.BatchScorePlugin = &PodTopologySpread{}
+var (
+	_ framework.BatchScorePlugin = &PodTopologySpread{}
+	_ framework.AlikeScorePlugin = &PodTopologySpread{}
+)
 
 // softSpread is PreScore's result for a pod with soft constraints: a preScoreState, and the score of each of its
 // nodes.
@@ -127,12 +130,6 @@ func (pl *PodTopologySpread) ScoreNodes(
 		_, err = getPreScoreState(cycleState)
 		return framework.AsStatus(err)
 	}
-	if s, ok := c.(*preScoreState); ok && len(s.Constraints) == 0 {
-		for i := range scores {
-			scores[i].Score = 0
-		}
-		return nil
-	}
 	place := -1
 	soft, ok := c.(*softSpread)
 	for i, nodeInfo := range nodes {
@@ -149,6 +146,12 @@ func (pl *PodTopologySpread) ScoreNodes(
 		scores[i].Score = score
 	}
 	return nil
+}
+
+// ScoresAlike reports whether the pod has no soft constraints.
+func (pl *PodTopologySpread) ScoresAlike(cycleState *framework.CycleState) bool {
+	s, err := getPreScoreState(cycleState)
+	return err == nil && s != nil && len(s.Constraints) == 0
 }
 
 // find returns the index of a node among those of PreScore, or -1. It searches from the given index on, then before

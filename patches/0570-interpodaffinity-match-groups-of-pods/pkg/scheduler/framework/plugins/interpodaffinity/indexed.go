@@ -14,6 +14,7 @@ import (
 var (
 	_ framework.PreparedFilterPlugin = &InterPodAffinity{}
 	_ framework.BatchScorePlugin     = &InterPodAffinity{}
+	_ framework.AlikeScorePlugin     = &InterPodAffinity{}
 	_ framework.CachingPlugin        = &InterPodAffinity{}
 )
 
@@ -224,6 +225,12 @@ func (pl *InterPodAffinity) ScoreNodes(cycleState *framework.CycleState, pod *v1
 		scores[i].Score = s.score(nodes[i])
 	}
 	return nil
+}
+
+// ScoresAlike reports whether no term prefers a node.
+func (pl *InterPodAffinity) ScoresAlike(cycleState *framework.CycleState) bool {
+	s, err := getPreScoreState(cycleState)
+	return err == nil && len(s.topologyScore) == 0 && s.sums.Empty()
 }
 
 // incoming returns PreFilter's terms of the pod if it ran in this cycle.

@@ -60,7 +60,7 @@ func (a *attempts) try(t *testing.T, pod *v1.Pod, sampled bool, seed int64) (att
 		made.text, made.plugins = fit.Error(), fit.Diagnosis.UnschedulablePlugins.List()
 		statuses := fit.Diagnosis.NodeToStatusMap
 		if statuses == nil {
-			statuses = state.Search().Statuses()
+			statuses = state.Search().NodeStatuses()
 		}
 		for node, status := range statuses {
 			made.statuses[node] = fmt.Sprint(status.Code(), status.FailedPlugin(), status.Reasons())
@@ -236,6 +236,8 @@ func TestCompareRemembered(t *testing.T) {
 	cache.AddNode(st.MakeNode().Name("node").Capacity(map[v1.ResourceName]string{"cpu": "1", "pods": "10"}).Obj())
 	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{"cpu": "2"}).Obj()
 	g, state := NewGenericScheduler(cache, snapshot, 0), framework.NewCycleState()
+	// The second attempt on a list of nodes is remembered.
+	_, _ = g.Schedule(context.Background(), nil, fwk, framework.NewCycleState(), pod)
 	if _, err := g.Schedule(context.Background(), nil, fwk, state, pod); err == nil {
 		t.Fatal("the pod fits")
 	}
