@@ -1,40 +1,49 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Tests that the oracle detects mistakes: plants one fault after the other in a copy of upstream's tree, each a likely
-# mistake of a speed patch, and checks that the oracle finds a difference from stock. Each takes about half a minute.
-# The patches themselves are not used.
+# mistake of a speed patch, and checks that the oracle finds a difference from stock; and faults in a copy of the patched
+# tree, in what it remembers between cycles, which the oracle or a unit test must find. Each takes about half a minute.
 #
 # Inputs: the tree that apply-patches.sh made; SCENARIOS (200) for each; TRAPS (.), a regular expression of the faults
 # to plant. Exit: 0 all were found; 1 one was not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go
 work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-traps.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-git -c advice.detachedHead=false clone -q --shared --no-checkout "$TREE" "$work/tree"
-git -C "$work/tree" checkout -q --detach "$(recorded "base.$VERSION.tree")"
+for tree in upstream patched; do git -c advice.detachedHead=false clone -q --shared --no-checkout "$TREE" "$work/$tree"; done
+git -C "$work/upstream" checkout -q --detach "$(recorded "base.$VERSION.tree")"
+git -C "$work/patched" checkout -q --detach "$(recorded applied.head)"
 export GOWORK=off GOFLAGS=-trimpath
 inprocess=$ROOT/test/inprocess
-cp "$inprocess/go.mod" "$work/trap.mod"
-cp "$inprocess/go.sum" "$work/trap.sum"
-go mod edit -replace "k8s.io/kubernetes=$work/tree" "$work/trap.mod"
-go test -C "$inprocess" -vet=off -c -o "$work/stock.test" ./oracle
-planted=0 missed=0
+use_tree "$work/patched" "$inprocess" "$work/patched"
+compile ./oracle "$work/stock" "$inprocess"
+use_tree "$work/upstream" "$inprocess"
+go mod edit -replace "k8s.io/kubernetes=$work/upstream" "$work/upstream.mod"
+tree=upstream planted=0 missed=0
 
-# planted WHAT FILE SCRIPT changes FILE below pkg/scheduler with a sed script, and runs the oracle.
+# unit_tests FILE prints the first unit test that fails of what remembers, or of the package of FILE.
+unit_tests() {
+  { CGO_ENABLED=0 go test -C "$work/patched" -vet=off -mod=vendor ./pkg/scheduler{,/framework/runtime,/internal/cache} "./pkg/scheduler/$(dirname "$1")" || true; } |
+    sed -n 's/^--- FAIL: \([^ ]*\).*/\1/p' | head -n 1
+}
+
+# planted WHAT FILE SCRIPT changes FILE below pkg/scheduler of $tree with a sed script, and runs the oracle.
 planted() {
+  local test=''
   [[ $1 =~ ${TRAPS:-.} ]] || return 0
   planted=$((planted + 1))
-  git -C "$work/tree" checkout -q -- .
-  sed -i "$3" "$work/tree/pkg/scheduler/$2"
-  ! git -C "$work/tree" diff --quiet || fail "the trap '$1' changes nothing in $2" "adapt it to upstream's code"
-  go test -C "$inprocess" -vet=off -modfile="$work/trap.mod" -mod=mod -c -o "$work/trap.test" ./oracle
+  git -C "$work/$tree" checkout -q -- .
+  sed -i "$3" "$work/$tree/pkg/scheduler/$2"
+  ! git -C "$work/$tree" diff --quiet || fail "the trap '$1' changes nothing in $2" "adapt it to the $tree code"
+  test_with "$work/$tree" "$inprocess" -c -o "$work/trap.test" ./oracle
   if (cd "$work" && ./stock.test -test.timeout=0 -test.run='^TestAgainst$' -against="$work/trap.test" \
     -shrink=false -count="${SCENARIOS:-200}" > log 2>&1); then
-    missed=$((missed + 1))
-    say "missed  $1"
-  elif grep -q '^ .*scenario [0-9]*: - here, + there' "$work/log"; then
-    say "found   $1: $(grep -o 'scenario [0-9]*' "$work/log" | head -n 1)"
+    [[ $tree == upstream ]] || test=$(unit_tests "$2")
+    if [[ -n $test ]]; then say "found   $1: $test"; else say "missed  $1" && missed=$((missed + 1)); fi
+  elif grep -q '^ .*scenario [0-9]*: - here, + there\|^ *panic: ' "$work/log"; then
+    say "found   $1: $(grep -o 'scenario [0-9]*\|panic: .*' "$work/log" | head -n 1)"
   else
     cat "$work/log" >&2
     fail "the oracle itself failed over '$1'" "read the output above"
@@ -110,6 +119,30 @@ planted 'pods that terminate count for topology spread' framework/plugins/podtop
 planted 'a pod of the same name does without the claim that was not bound' framework/plugins/volumebinding/volume_binding.go \
   's/^\tif len(unboundClaimsImmediate) > 0 {/\tat := [2]interface{}{pl, pod.Namespace + pod.Name}\n&\n\t\tkept.Store(at, true)\n\t}\n\tif _, known := kept.Load(at); known {/
    $ a var kept sync.Map'
+
+tree=patched memory=framework/runtime/memory.go
+planted 'memory: the table misses that a node has changed' internal/cache/changes.go 's/if c.table != nil {/if false {/'
+planted 'memory: the table of an earlier list of nodes stays' internal/cache/changes.go 's/^\tc.table = nil$/\t_ = c.table/'
+planted 'memory: an edit of the snapshot is missed' internal/cache/edit.go 's/^\ts.changes.add(node)$/\t_ = node/'
+planted 'memory: an undone edit keeps its number' internal/cache/edit.go 's/^\t\ts.replace(s.edits\[i\].node, /\t\ts.edits[i].before.Generation = s.edits[i].node.Generation\n&/'
+planted 'memory: no effects of tolerations in the key' framework/plugins/tainttoleration/node_local.go 's/, string(t.Effect)}/}/'
+planted 'memory: no values of the node selector in the key' framework/plugins/nodeaffinity/node_local.go 's/AppendText(framework.AppendText(key, name), labels\[name\])/AppendText(key, name)/'
+planted 'memory: no preferred node affinity in the key' framework/plugins/nodeaffinity/node_local.go 's/:= pod.Spec.Affinity.NodeAffinity.Marshal/:= (\&v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: pod.Spec.Affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution}).Marshal/'
+planted 'memory: no host IPs in the key' framework/plugins/nodeports/node_local.go 's/string(port.Protocol)), port.HostIP)/string(port.Protocol)), "")/'
+planted 'memory: no names of extended resources in the key' framework/plugins/noderesources/node_local.go 's/(framework.AppendText(key, name), request/(key, request/'
+planted 'memory: no overhead in the key' framework/plugins/noderesources/node_local.go 's/pod, f.enablePodOverhead)/pod, false)/'
+planted 'memory: no images in the key' framework/plugins/imagelocality/node_local.go 's/Containers\[i\].Image)/Containers[i].Image[:0])/'
+planted 'memory: no priority in the key' $memory 's/int64(corev1helpers.PodPriority(pod)))/0)/'
+planted 'memory: nodes with nominated pods are not evaluated' $memory 's/c.nominatedNodes\[i\], k.generations\[i\] = true, 0/_ = i/'
+planted 'memory: the result with nominated pods is kept' $memory 's/k.set(node, status, 0, c.placeOf)/k.set(node, status, c.framework.memory.table.Generations[node], c.placeOf)/'
+planted 'memory: profiles share the kinds' $memory 's/^\tm.kinds, m.spare, m.bytes, m.idle = map\[string\]\*kind{}/\tfor key := range kinds {\n\t\tdelete(kinds, key)\n\t}\n\tm.kinds, m.spare, m.bytes, m.idle = kinds/
+  $ a var kinds = map[string]*kind{}'
+planted 'memory: scores stay when a node is evaluated again' $memory 's/^\tverdict := uint8(fits)$/&\n\tif k.verdicts[node] == scored {\n\t\tverdict = scored\n\t}/'
+planted 'memory: scores are those of another node' $memory 's/int16(list\[i\].Score)$/int16(list[len(list)-1-i].Score)/'
+planted 'memory: remembered scores have no weight' framework/runtime/batch.go 's/int64(column\[index\]) \* weight/int64(column[index])/'
+planted 'memory: a kind has what a dropped one knew' $memory 's/maxBytes = 16 << 20/maxBytes = 64 << 10/; s/^\t\tk.clear()$//'
+planted 'memory: filters that read other nodes are passed over' $memory 's/place > c.firstOther || //'
+planted 'memory: a changed node has no victims' framework/rejected.go 's/!hasNone(s.Nodes\[i\])/false \&\& &/'
 
 ((planted > 0)) || fail "no trap matches $TRAPS" "read the names in ${BASH_SOURCE[0]}"
 ((missed == 0)) || fail "the oracle missed $missed traps" "make the generator in test/inprocess/oracle reach them"

@@ -44,6 +44,22 @@ func spacious(node *v1.Node) {
 	}
 }
 
+// requesting returns pods of so many kinds, in turn.
+func requesting(kinds int) func(i, nodes int) *v1.Pod {
+	return with(func(i int, pod *v1.Pod) {
+		pod.Spec.Containers[0].Resources.Requests[v1.ResourceMemory] = *resource.NewQuantity(int64(1+i%kinds), resource.BinarySI)
+	})
+}
+
+// removeOrAddNode removes a node, or adds it again.
+func removeOrAddNode(tb testing.TB, c *cluster) {
+	if c.changes++; c.changes%2 == 0 {
+		c.SchedulerCache.AddNode(c.nodes[0])
+	} else if err := c.SchedulerCache.RemoveNode(c.nodes[0]); err != nil {
+		tb.Fatal(err)
+	}
+}
+
 const topologyKeys = 17
 
 func topologyKey(i int) string { return fmt.Sprint("topology-", i%topologyKeys) }
@@ -93,6 +109,9 @@ var adversaries = []shape{
 	{name: "few-nodes", nodes: 2, podsPerNode: 10, churn: replacePods(1)},
 	{name: "few-nodes", nodes: 3, podsPerNode: 10, churn: replacePods(1)},
 	{name: "few-nodes-related", pod: related, nodes: 3, podsPerNode: 10, churn: replacePods(1)},
+	{name: "own-requests", pod: requesting(1 << 30), nodes: 5000, podsPerNode: 1},
+	{name: "1000-kinds-in-turn", pod: requesting(1000), nodes: 5000, podsPerNode: 1},
+	{name: "node-removed-or-added", nodes: 5000, podsPerNode: 1, churn: removeOrAddNode},
 	{name: "all-nodes-change", pod: related, nodes: 5000, podsPerNode: 4, churn: changeNodes(func(int, *v1.Node) {})},
 }
 

@@ -108,6 +108,7 @@ func (s *Scheduler) applyPatches() {
 		if err == nil {
 			pod := object.(*v1.Pod).DeepCopy()
 			pod.ResourceVersion = s.nextVersion()
+			s.patched[key(pod)] = pod.ResourceVersion
 			err = tracker.Update(action.GetResource(), pod, action.GetNamespace())
 		}
 		if err != nil && !apierrors.IsNotFound(err) {

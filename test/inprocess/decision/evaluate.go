@@ -5,6 +5,7 @@ package decision
 import (
 	"fmt"
 	"reflect"
+	"sort"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -45,7 +46,10 @@ func (s *Scheduler) Evaluate(pod *v1.Pod) ([]Verdict, error) {
 			fit = append(fit, info.Node())
 			continue
 		}
-		v.Status = fmt.Sprintf("%s by %s: %q", of.Code(), of.FailedPlugin(), of.Reasons())
+		// NodeResourcesFit reads extended resources in the order of a map.
+		reasons := append([]string(nil), of.Reasons()...)
+		sort.Strings(reasons)
+		v.Status = fmt.Sprintf("%s by %s: %q", of.Code(), of.FailedPlugin(), reasons)
 	}
 	if len(fit) == 0 {
 		return verdicts, nil
@@ -73,33 +77,46 @@ func (s *Scheduler) updateSnapshot(profile framework.Framework) error {
 	return err
 }
 
-// Choose returns the result of the scheduler's algorithm for a complete pod, given the verdicts on all nodes: the
-// number of feasible nodes, and the chosen node if another one has a better score. With several workers, the choice
-// among several best nodes depends on timing, and so does the text of an error.
+// Choose returns the result of the scheduler's algorithm for a complete pod, given the verdicts on all nodes, sorted by
+// name: the number of feasible nodes, and what contradicts the verdicts: the scores after WatchScores, or a chosen node if
+// another one has a better score. With extenders it has the scores with theirs. With several workers, the choice among
+// several best nodes depends on timing, and so does the text of an error.
 func (s *Scheduler) Choose(pod *v1.Pod, verdicts []Verdict) string {
 	profile := s.Profiles[pod.Spec.SchedulerName]
+	scoresOfCycle.take()
 	result, err := s.algorithm.Schedule(s.ctx, s.Extenders, profile, framework.NewCycleState(), pod)
 	if _, fit := err.(*framework.FitError); fit {
 		return err.Error()
 	} else if err != nil {
 		return "an error"
 	}
+	// Several workers find the nodes in any order.
+	scores := scoresOfCycle.take()
+	sort.Slice(scores, func(i, j int) bool { return scores[i].Name < scores[j].Name })
 	said := fmt.Sprintf("%d nodes fit", result.FeasibleNodes)
-	// Extenders also affect the scores, and a single node is not scored.
-	if len(s.Extenders) > 0 || result.FeasibleNodes == 1 {
+	if len(s.Extenders) > 0 {
+		return said + text(scores)
+	}
+	// A single node is not scored.
+	if result.FeasibleNodes == 1 {
 		return said
 	}
-	scores, best := map[string]int64{}, int64(0)
+	var want framework.NodeScoreList
+	var chosen, best int64
 	for _, v := range verdicts {
 		if v.Status == "" {
-			scores[v.Node] = v.Score
-			if v.Score > best {
-				best = v.Score
-			}
+			want = append(want, framework.NodeScore{Name: v.Node, Score: v.Score})
+			best = max(best, v.Score)
+		}
+		if v.Node == result.SuggestedHost {
+			chosen = v.Score
 		}
 	}
-	if score, fits := scores[result.SuggestedHost]; !fits || score != best {
-		said += fmt.Sprintf(", and %s is chosen with %d of %d points", result.SuggestedHost, score, best)
+	if got := text(scores); got != "" && got != text(want) {
+		said += fmt.Sprintf(", and have%s instead of%s", got, text(want))
+	}
+	if chosen != best {
+		said += fmt.Sprintf(", and %s is chosen with %d of %d points", result.SuggestedHost, chosen, best)
 	}
 	return said
 }

@@ -120,8 +120,9 @@ type Scheduler struct {
 	outcome   func(pod string) (string, bool)
 	asking    int32 // 1 during a dry run
 	last      *v1.Pod
-	version   int64 // of the last changed object
-	changes   int   // of nodes and pods
+	version   int64             // of the last changed object
+	changes   int               // of nodes and pods
+	patched   map[string]string // the resource versions of pods since the last cycle
 
 	watches *watches
 
@@ -144,6 +145,8 @@ type Decision struct {
 	Node string
 	// Failure is the reason why there is none, as in the pod's event.
 	Failure string
+	// Scores are the scores of nodes, in the order of the search, after WatchScores. A single node has none.
+	Scores string
 }
 
 // addCarried adds the plugins of other projects to a registry, as kube-scheduler's main does. It is set by code that is
@@ -188,6 +191,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		Client:   fake.NewSimpleClientset(options.Objects...),
 		tb:       tb,
 		names:    make(map[string]bool),
+		patched:  make(map[string]string),
 		profile:  config.Profiles[0].SchedulerName,
 		ctx:      ctx,
 		stop:     cancel,
@@ -304,6 +308,18 @@ func (s *Scheduler) Complete(pods ...*v1.Pod) []*v1.Pod {
 		complete = append(complete, pod)
 	}
 	return complete
+}
+
+// CompareCache returns the differences between the cluster and what a patched scheduler keeps of it between cycles, as it logs
+// them at SIGUSR2.
+func (s *Scheduler) CompareCache() []string {
+	type comparer interface {
+		CompareCache(map[string]*framework.NodeInfo) []string
+	}
+	if profiles, ok := interface{}(s.Profiles).(comparer); ok {
+		return profiles.CompareCache(s.SchedulerCache.Dump().Nodes)
+	}
+	return nil
 }
 
 // Decide makes one decision over a complete pod, and assumes the pod on the node: the part of a scheduling cycle whose
@@ -648,12 +664,13 @@ func (s *Scheduler) awaitQuiet() {
 			return false
 		}
 		for _, pod := range s.SchedulingQueue.PendingPods() {
-			if found := s.pod(key(pod)); found == nil || found.ResourceVersion != pod.ResourceVersion {
+			if version, patched := s.patched[key(pod)]; patched && version != pod.ResourceVersion {
 				return false
 			}
 		}
 		return true
 	})
+	s.patched = map[string]string{}
 	if !quiet {
 		s.tb.Errorf("after %v a pod is not bound yet, or the queue does not have the current status of its pods", waitTimeout)
 	}
@@ -674,6 +691,7 @@ func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, 
 	if w.scheduler.outcome != nil {
 		outcome, known = w.scheduler.outcome(key(pod))
 	}
+	scoresOfCycle.take()
 	var result scheduler.ScheduleResult
 	var err error
 	if known {
@@ -685,6 +703,7 @@ func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, 
 	if err != nil {
 		decision = Decision{Pod: key(pod), Failure: err.Error()}
 	}
+	decision.Scores = text(scoresOfCycle.take())
 	w.scheduler.mutex.Lock()
 	defer w.scheduler.mutex.Unlock()
 	w.scheduler.decisions = append(w.scheduler.decisions, decision)

@@ -33,7 +33,7 @@ func (g *generator) config() string {
 	}
 	b.WriteString("profiles:\n")
 	g.profiles = 1
-	for g.profiles < len(profileNames) && g.one(4/g.profiles) {
+	for g.profiles < len(profileNames) && (g.one(4/g.profiles) || g.remembers && g.one(2)) {
 		g.profiles++
 	}
 	for _, name := range profileNames[:g.profiles] {
@@ -92,10 +92,20 @@ func (g *generator) profile(b *strings.Builder, name string) {
 	if g.overcommits {
 		b.WriteString(overcommitEnabled)
 	}
-	if g.one(4) {
-		fmt.Fprintf(b, "      filter: {disabled: [{name: %s}]}\n", g.of("NodeUnschedulable", "NodeName",
-			"TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
-			"NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"))
+	filters := []string{"NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit",
+		"VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"}
+	if g.remembers {
+		b.WriteString("      multiPoint: {enabled: [{name: NodeFilter}]}\n")
+	}
+	if g.remembers && g.one(2) {
+		// In another order, and some are not enabled.
+		enabled := []string{"{name: NodeFilter}"}
+		for _, i := range g.Perm(len(filters))[g.Intn(3):] {
+			enabled = append(enabled, fmt.Sprintf("{name: %s}", filters[i]))
+		}
+		fmt.Fprintf(b, "      filter: {disabled: [{name: '*'}], enabled: [%s]}\n", strings.Join(enabled, ", "))
+	} else if g.one(4) {
+		fmt.Fprintf(b, "      filter: {disabled: [{name: %s}]}\n", g.of(filters...))
 	}
 	if g.one(12) {
 		b.WriteString("      postFilter: {disabled: [{name: DefaultPreemption}]}\n")
@@ -106,6 +116,11 @@ func (g *generator) profile(b *strings.Builder, name string) {
 	}
 	arguments := func(plugin, format string, args ...interface{}) {
 		fmt.Fprintf(b, "      - {name: %s, args: {%s}}\n", plugin, fmt.Sprintf(format, args...))
+	}
+	if g.remembers {
+		arguments("NodeFilter", "rules: [{name: some, action: %s, nodeSelector: {matchLabels: {rack: '1'}}, "+
+			"podSelector: {matchLabels: {app: web}}}, {name: better, action: Prefer, weight: 3, nodeNames: ['*1'], namespaces: [other]}]",
+			g.of("Allow", "Deny", "Share, maxPercent: 50, whenUnsatisfiable: DoNotSchedule"))
 	}
 	arguments("DefaultPreemption", "minCandidateNodesPercentage: %d, minCandidateNodesAbsolute: %d",
 		g.Intn(50), 1+g.Intn(5))

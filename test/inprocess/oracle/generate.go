@@ -33,6 +33,9 @@ type generator struct {
 	again   int // number of names used again so far
 	// overcommits is that of the scenario.
 	overcommits bool
+	// remembers marks a scenario with streams of pods, and kinds are the pods that they copy.
+	remembers bool
+	kinds     []*v1.Pod
 }
 
 // Generate returns the scenario of a number.
@@ -41,8 +44,11 @@ func Generate(seed int64) *Scenario {
 		return rounding(seed)
 	}
 	g := &generator{Rand: rand.New(rand.NewSource(seed)), claims: map[string][]string{}, last: map[string]*v1.Node{}}
-	g.overcommits = seed%5 == 3
+	g.overcommits, g.remembers = seed%5 == 3, seed%5 == 1
 	size := g.size()
+	if g.remembers {
+		size = []int{5, 8, 15, 25, 40, 150, 200, 350}[g.Intn(8)]
+	}
 	g.roomy = size >= 100
 	s := &Scenario{Seed: seed, Config: g.config(), Features: map[string]bool{}, Graceful: g.one(3), Overcommits: g.overcommits}
 	for _, name := range namespaces {
@@ -83,6 +89,9 @@ func Generate(seed int64) *Scenario {
 		pod.Spec.NodeName = s.Nodes[g.Intn(size)].Name
 		g.created = append(g.created, pod)
 		s.Steps = append(s.Steps, Step{Place: pod})
+	}
+	if g.remembers {
+		s.Steps, steps = append(s.Steps, g.streams()...), 0
 	}
 	for i := steps; i > 0; i-- {
 		s.Steps = append(s.Steps, g.step()...)
@@ -180,14 +189,19 @@ func (g *generator) node(number int) *v1.Node {
 				string(v1.TaintEffectNoSchedule), string(v1.TaintEffectPreferNoSchedule), string(v1.TaintEffectNoExecute))),
 		})
 	}
-	for _, image := range images {
-		if g.one(3) {
-			node.Status.Images = append(node.Status.Images,
-				v1.ContainerImage{Names: []string{image}, SizeBytes: int64(1+g.Intn(900)) << 20})
-		}
-	}
+	node.Status.Images = g.images()
 	g.last[name] = node
 	return node
+}
+
+// images returns those of a node.
+func (g *generator) images() (some []v1.ContainerImage) {
+	for _, image := range images {
+		if g.one(3) {
+			some = append(some, v1.ContainerImage{Names: []string{image}, SizeBytes: int64(1+g.Intn(900)) << 20})
+		}
+	}
+	return some
 }
 
 func (g *generator) pod() *v1.Pod {
@@ -228,7 +242,7 @@ func (g *generator) pod() *v1.Pod {
 	if len(g.claims) > 0 || g.one(8) {
 		g.mount(pod)
 	}
-	if g.roomy && !g.one(3) {
+	if g.roomy && !g.remembers && !g.one(3) {
 		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Operator: v1.TolerationOpExists})
 		return pod
 	}
@@ -312,18 +326,6 @@ func (g *generator) nodeAffinity(pod *v1.Pod) {
 	if !g.one(4) {
 		return
 	}
-	term := func() v1.NodeSelectorTerm {
-		if g.one(6) {
-			return v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{
-				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
-				Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
-			}}}
-		}
-		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{
-			Key: g.of("disk", "rack"), Operator: v1.NodeSelectorOperator(g.of("In", "NotIn")),
-			Values: []string{g.of("ssd", "1", "2")},
-		}}}
-	}
 	affinity := &v1.NodeAffinity{}
 	if g.one(4) {
 		// Like the pods of a DaemonSet.
@@ -337,15 +339,30 @@ func (g *generator) nodeAffinity(pod *v1.Pod) {
 		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{}
 		for i := 1 + g.Intn(2); i > 0; i-- {
 			required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
-			required.NodeSelectorTerms = append(required.NodeSelectorTerms, term())
+			required.NodeSelectorTerms = append(required.NodeSelectorTerms, g.nodeTerm())
 		}
 	}
 	for g.one(2) {
 		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(
 			affinity.PreferredDuringSchedulingIgnoredDuringExecution,
-			v1.PreferredSchedulingTerm{Weight: int32(1 + g.Intn(50)), Preference: term()})
+			v1.PreferredSchedulingTerm{Weight: int32(1 + g.Intn(50)), Preference: g.nodeTerm()})
 	}
 	pod.Spec.Affinity.NodeAffinity = affinity
+}
+
+func (g *generator) nodeTerm() v1.NodeSelectorTerm {
+	requirement := v1.NodeSelectorRequirement{Key: g.of("disk", "rack"), Operator: v1.NodeSelectorOperator(g.of("In", "NotIn"))}
+	requirement.Values = [][]string{{"ssd"}, {"1"}, {"ssd", "1"}, {"ssd1"}, {"2"}}[g.Intn(5)]
+	switch g.Intn(6) {
+	case 0:
+		requirement.Key, requirement.Values = metav1.ObjectNameField, []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))}
+		return v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{requirement}}
+	case 1:
+		requirement.Operator, requirement.Values = v1.NodeSelectorOperator(g.of("Exists", "DoesNotExist")), nil
+	case 2:
+		requirement.Operator, requirement.Values = v1.NodeSelectorOperator(g.of("Gt", "Lt")), []string{"2"}
+	}
+	return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{requirement}}
 }
 
 // terms returns one or two terms once in n times, and none otherwise.

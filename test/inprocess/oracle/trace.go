@@ -13,6 +13,7 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"kube-scheduler-fork/test/inprocess/decision"
@@ -23,6 +24,9 @@ var verb = regexp.MustCompile("/(filter|prioritize|preempt), code")
 
 // Run runs a scenario in two ways, and returns both results.
 func Run(tb testing.TB, scenario *Scenario) []string {
+	if err := decision.WatchScores(); err != nil {
+		tb.Fatal(err)
+	}
 	gates := utilfeature.DefaultFeatureGate
 	for feature, on := range scenario.Features {
 		defer featuregatetesting.SetFeatureGateDuringTest(tb, gates, featuregate.Feature(feature), on)()
@@ -43,7 +47,8 @@ func Run(tb testing.TB, scenario *Scenario) []string {
 func run(tb testing.TB, scenario *Scenario, config string) []string {
 	options := decision.Options{
 		Config: config, Nodes: scenario.Nodes, Objects: scenario.objects(), Seed: scenario.Seed, OneByOne: true, WhatIfs: true,
-		Graceful: scenario.Graceful, Plugins: frameworkruntime.Registry{overcommit.Name: overcommit.Factory(nil)}, Outcome: scenario.follow(),
+		Graceful: scenario.Graceful, Outcome: scenario.follow(),
+		Plugins: frameworkruntime.Registry{overcommit.Name: overcommit.Factory(nil), nodefilter.Name: nodefilter.New},
 	}
 	one := decision.New(tb, options)
 	trace := decide(one, scenario)
@@ -80,10 +85,13 @@ func evaluate(s *decision.Scheduler, scenario *Scenario, follow func(string) (st
 			}
 			trace = append(trace, lines...)
 			if s.HasNode(best) && pod.Status.NominatedNodeName == "" {
-				pod.Spec.NodeName = best
-				s.Create(pod)
+				// The scheduler may have kept the pod that it has seen.
+				placed := pod.DeepCopy()
+				placed.Spec.NodeName = best
+				s.Create(placed)
 			}
 		}
+		trace = append(trace, s.CompareCache()...)
 	}
 	return trace
 }
@@ -152,7 +160,7 @@ func decide(s *decision.Scheduler, scenario *Scenario) []string {
 			case scenario.overcommits(d.Pod):
 				note("%s%s%s", d.Pod, overcommitsMark, outcome(d))
 			case d.Node != "":
-				note("%s: %s", d.Pod, d.Node)
+				note("%s: %s%s", d.Pod, d.Node, d.Scores)
 			default:
 				note("%s: %s", d.Pod, d.Failure)
 			}
@@ -180,6 +188,7 @@ func decide(s *decision.Scheduler, scenario *Scenario) []string {
 		now, sent := s.Pods(), s.Events()
 		trace = append(trace, changes(pods, now)...)
 		trace = append(trace, written(sent[events:])...)
+		trace = append(trace, s.CompareCache()...)
 		pods, events = now, len(sent)
 	}
 	return trace

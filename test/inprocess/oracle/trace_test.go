@@ -27,11 +27,10 @@ var (
 )
 
 // batch is the number of scenarios that the other scheduler runs in one process.
-const batch = 20
+const batch = 5
 
 // TestSameInputSameTrace checks that this scheduler's decisions only depend on the scenario.
 func TestSameInputSameTrace(t *testing.T) {
-	decision.Quiet(t)
 	for number := *firstFlag; number < *firstFlag+*countFlag; number++ {
 		scenario := Generate(number)
 		if diff := difference(Run(t, scenario), Run(t, scenario)); diff != "" {
@@ -45,7 +44,6 @@ func TestWriteTraces(t *testing.T) {
 	if *traceFlag == "" {
 		t.Skip("without -trace there is nothing to write")
 	}
-	decision.Quiet(t)
 	var traces [][]string
 	if *scenarioFlag != "" {
 		content, err := os.ReadFile(*scenarioFlag)
@@ -83,7 +81,6 @@ func TestAgainst(t *testing.T) {
 	if *againstFlag == "" {
 		t.Skip("without -against, there is nothing to compare with")
 	}
-	decision.Quiet(t)
 	other := &process{binary: *againstFlag, folder: t.TempDir()}
 	began, number := time.Now(), *firstFlag
 	compared, lines, failed, overcommitted := 0, 0, 0, 0
@@ -195,7 +192,6 @@ func all(texts []string, change func(string) string) []string {
 // expect fails a printed test whose scenario has another trace.
 func expect(t *testing.T, scenario string, want []string) {
 	t.Helper()
-	decision.Quiet(t)
 	decoded := &Scenario{}
 	if err := json.Unmarshal([]byte(scenario), decoded); err != nil {
 		t.Fatal(err)
@@ -207,7 +203,6 @@ func expect(t *testing.T, scenario string, want []string) {
 
 // TestScenarioRoundTripsThroughJSON checks the format in which scenarios are printed and passed to the other process.
 func TestScenarioRoundTripsThroughJSON(t *testing.T) {
-	decision.Quiet(t)
 	scenario := Generate(1)
 	encoded, err := json.Marshal(scenario)
 	if err != nil {
