@@ -122,7 +122,7 @@ planted 'a pod of the same name does without the claim that was not bound' frame
 
 tree=patched memory=framework/runtime/memory.go
 planted 'memory: the table misses that a node has changed' internal/cache/changes.go 's/if c.table != nil {/if false {/'
-planted 'memory: the table of an earlier list of nodes stays' internal/cache/changes.go 's/^\tc.table = nil$/\t_ = c.table/'
+planted 'memory: the table of an earlier list of nodes stays' internal/cache/changes.go 's/^\tc.table, c.asked = nil, false$/\tc.asked = false/'
 planted 'memory: an edit of the snapshot is missed' internal/cache/edit.go 's/^\ts.changes.add(node)$/\t_ = node/'
 planted 'memory: an undone edit keeps its number' internal/cache/edit.go 's/^\t\ts.replace(s.edits\[i\].node, /\t\ts.edits[i].before.Generation = s.edits[i].node.Generation\n&/'
 planted 'memory: no effects of tolerations in the key' framework/plugins/tainttoleration/node_local.go 's/, string(t.Effect)}/}/'
@@ -133,8 +133,8 @@ planted 'memory: no names of extended resources in the key' framework/plugins/no
 planted 'memory: no overhead in the key' framework/plugins/noderesources/node_local.go 's/pod, f.enablePodOverhead)/pod, false)/'
 planted 'memory: no images in the key' framework/plugins/imagelocality/node_local.go 's/Containers\[i\].Image)/Containers[i].Image[:0])/'
 planted 'memory: no priority in the key' $memory 's/int64(corev1helpers.PodPriority(pod)))/0)/'
-planted 'memory: nodes with nominated pods are not evaluated' $memory 's/c.nominatedNodes\[i\], k.generations\[i\] = true, 0/_ = i/'
-planted 'memory: the result with nominated pods is kept' $memory 's/k.set(node, status, 0, c.placeOf)/k.set(node, status, c.framework.memory.table.Generations[node], c.placeOf)/'
+planted 'memory: nodes with nominated pods are not evaluated' $memory 's/c.nominatedNodes\[i\], c.kind.generations\[i\] = true, 0/_ = i/'
+planted 'memory: the result with nominated pods is kept' $memory 's/k.set(node, status, 0, c.placeOf)/k.set(node, status, c.table.Generations[node], c.placeOf)/'
 planted 'memory: profiles share the kinds' $memory 's/^\tm.kinds, m.spare, m.bytes, m.idle = map\[string\]\*kind{}/\tfor key := range kinds {\n\t\tdelete(kinds, key)\n\t}\n\tm.kinds, m.spare, m.bytes, m.idle = kinds/
   $ a var kinds = map[string]*kind{}'
 planted 'memory: scores stay when a node is evaluated again' $memory 's/^\tverdict := uint8(fits)$/&\n\tif k.verdicts[node] == scored {\n\t\tverdict = scored\n\t}/'
