@@ -53,7 +53,7 @@ func TestPlaceAgain(t *testing.T) {
 			nodes(1) + born(3, "a", "ReplicaSet/a", "node-0", "1500m", "") + born(1, "b", "ReplicaSet/b", "node-0", "1500m", "") +
 				born(2, "c", "ReplicaSet/c", "''", "1500m", "") + born(9, "d", "", "node-0", "900m", "") + born(9, "e", "DaemonSet/e", "node-0", "50m", ""),
 			"", "pods_placed pods_pending", "a@node-0 b@node-0 c@ pods_placed=2 pods_pending=1"},
-		"a node with nothing but a DaemonSet's pod is not used": {
+		"a node with only a DaemonSet's pod is not used": {
 			nodes(2) + born(1, "e-0", "DaemonSet/e", "node-0", "1", "") + born(1, "e-1", "DaemonSet/e", "node-1", "1", "") + born(2, "a", "ReplicaSet/a", "node-1", "1", ""),
 			"", `nodes_used used_nodes_allocation_percent{resource="cpu"}`, `a@node-0 nodes_used=1 used_nodes_allocation_percent{resource="cpu"}=50`},
 		"a bound volume keeps its pod in its zone": {

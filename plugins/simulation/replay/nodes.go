@@ -204,7 +204,7 @@ func (s *Simulation) removeNode(name string) {
 	for _, p := range pods {
 		if !p.deleted {
 			p.deleted = true
-			// A history has the pods that really came in the place of this node's.
+			// A history has the pods that really came instead of this node's.
 			if real := p.workload.Real; real == nil || real.Node != name {
 				s.replace(p, true)
 			}

@@ -141,8 +141,8 @@ func truth(t *testing.T, c *cluster.Cluster) (lived []*life, gone map[string]tim
 	return lived, gone
 }
 
-// told returns the lives of pods according to a history, and when nodes went.
-func told(t *testing.T, file string) (header history.Header, lived map[string][]*life, gone map[string]time.Time, gaps []string) {
+// livesOf returns the lives of pods according to a history, and when nodes went.
+func livesOf(t *testing.T, file string) (header history.Header, lived map[string][]*life, gone map[string]time.Time, gaps []string) {
 	t.Helper()
 	lived, gone = map[string][]*life{}, map[string]time.Time{}
 	latest := func(name string) *life { return lived[name][len(lived[name])-1] }
@@ -212,18 +212,18 @@ func (s *share) check(t *testing.T, least float64) {
 }
 
 // agrees compares two times of which one may be to the second.
-func agrees(real, told time.Time, end time.Time) bool {
-	if real.IsZero() || told.IsZero() {
+func agrees(real, recorded time.Time, end time.Time) bool {
+	if real.IsZero() || recorded.IsZero() {
 		// What is about to be, or has just been, may be missing at the end.
-		return real.IsZero() && told.IsZero() || end.Sub(real) < near && told.IsZero() || real.IsZero() && end.Sub(told) < near
+		return real.IsZero() && recorded.IsZero() || end.Sub(real) < near && recorded.IsZero() || real.IsZero() && end.Sub(recorded) < near
 	}
-	return real.Sub(told).Abs() <= near
+	return real.Sub(recorded).Abs() <= near
 }
 
 // compare compares a history with the audit log, and returns when it begins.
 func compare(t *testing.T, file string, lived []*life, gone map[string]time.Time, from, end time.Time) (start time.Time) {
 	t.Helper()
-	header, known, went, gaps := told(t, file)
+	header, known, went, gaps := livesOf(t, file)
 	seen, ends, nodes, bound, deletes, requests :=
 		share{what: "pods that lived for two scrapes"}, share{what: "ends"}, share{what: "nodes"},
 		share{what: "bindings"}, share{what: "deletions"}, share{what: "requests"}

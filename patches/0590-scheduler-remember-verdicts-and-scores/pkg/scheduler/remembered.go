@@ -22,7 +22,7 @@ type rememberer interface {
 	Remember(node int32, status *framework.Status) bool
 	Rejected(nodes []*framework.NodeInfo) *framework.Search
 	Forget()
-	Found(at []int32, table *framework.NodeTable)
+	Found(at []int32)
 }
 
 // mapped is the number of nodes up to which a search makes a map of statuses, which costs nothing then.
@@ -193,6 +193,6 @@ func (g *genericScheduler) rejectedAll(diagnosis *framework.Diagnosis) bool {
 // found passes the indexes of the nodes that passed all filters to the framework.
 func (s *search) found(nodes []*v1.Node) {
 	if s.cycle != nil {
-		s.cycle.Found(s.feasible[:len(nodes)], s.table)
+		s.cycle.Found(s.feasible[:len(nodes)])
 	}
 }

@@ -11,42 +11,19 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
-	internalqueue "k8s.io/kubernetes/pkg/scheduler/internal/queue"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 // remembering returns a scheduler with six nodes, whose profile has more plugins.
 func remembering(t *testing.T, change func(*config.Plugins), more ...framework.Plugin) *attempts {
-	configuration, err := latest.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	registry := plugins.NewInTreeRegistry()
-	for _, pl := range more {
-		pl := pl
-		registry[pl.Name()] = func(apiruntime.Object, framework.Handle) (framework.Plugin, error) { return pl, nil }
-	}
-	change(configuration.Profiles[0].Plugins)
-	cache, snapshot := internalcache.New(time.Hour, nil), internalcache.NewEmptySnapshot()
+	cache := internalcache.New(time.Hour, nil)
 	for i := 0; i < 6; i++ {
 		cache.AddNode(st.MakeNode().Name(fmt.Sprint("node-", i)).Capacity(map[v1.ResourceName]string{"cpu": "8", "memory": "8Gi", "pods": "100"}).Obj())
 	}
-	fwk, err := frameworkruntime.NewFramework(registry, &configuration.Profiles[0], frameworkruntime.WithSnapshotSharedLister(snapshot),
-		frameworkruntime.WithParallelism(1), frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)),
-		frameworkruntime.WithPodNominator(internalqueue.NewPodNominator(nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &attempts{NewGenericScheduler(cache, snapshot, 0).(*genericScheduler), fwk}
+	return newAttempts(t, cache, change, more)
 }
 
 func remembered(i int) *v1.Pod {

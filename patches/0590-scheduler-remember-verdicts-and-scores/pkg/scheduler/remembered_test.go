@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
@@ -36,6 +37,31 @@ type comparer interface {
 type attempts struct {
 	*genericScheduler
 	fwk framework.Framework
+}
+
+// newAttempts returns a scheduler that remembers nothing yet, whose profile may have other plugins.
+func newAttempts(t *testing.T, cache internalcache.Cache, change func(*config.Plugins), more []framework.Plugin, options ...frameworkruntime.Option) *attempts {
+	t.Helper()
+	configuration, err := latest.Default()
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry, snapshot := plugins.NewInTreeRegistry(), internalcache.NewEmptySnapshot()
+	for _, pl := range more {
+		pl := pl
+		registry[pl.Name()] = func(runtime.Object, framework.Handle) (framework.Plugin, error) { return pl, nil }
+	}
+	if change != nil {
+		change(configuration.Profiles[0].Plugins)
+	}
+	options = append([]frameworkruntime.Option{frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithParallelism(1),
+		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(fake.NewSimpleClientset(), 0)),
+		frameworkruntime.WithPodNominator(internalqueue.NewPodNominator(nil))}, options...)
+	fwk, err := frameworkruntime.NewFramework(registry, &configuration.Profiles[0], options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &attempts{NewGenericScheduler(cache, snapshot, 0).(*genericScheduler), fwk}
 }
 
 // attempt is what an attempt left behind.
@@ -124,19 +150,9 @@ func testRecall(t *testing.T, seed int64, nodes int) (recalled, withoutLook int)
 		pending = append(pending, pod.Obj())
 	}
 	cache, nominator := internalcache.New(time.Hour, ctx.Done()), internalqueue.NewPodNominator(nil)
-	newAttempts := func() *attempts {
-		config, err := latest.Default()
-		if err != nil {
-			t.Fatal(err)
-		}
-		snapshot := internalcache.NewEmptySnapshot()
-		fwk, err := frameworkruntime.NewFramework(plugins.NewInTreeRegistry(), &config.Profiles[0],
-			frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithClientSet(client), frameworkruntime.WithParallelism(1),
-			frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithPodNominator(nominator), frameworkruntime.WithEventRecorder(&events.FakeRecorder{}))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return &attempts{NewGenericScheduler(cache, snapshot, 0).(*genericScheduler), fwk}
+	another := func() *attempts {
+		return newAttempts(t, cache, nil, nil, frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(factory),
+			frameworkruntime.WithPodNominator(nominator), frameworkruntime.WithEventRecorder(&events.FakeRecorder{}))
 	}
 	node := func(i int) *v1.Node {
 		node := st.MakeNode().Name(fmt.Sprint("node-", i)).Label("zone", []string{"a", "b"}[random.Intn(2)]).
@@ -163,7 +179,7 @@ func testRecall(t *testing.T, seed int64, nodes int) (recalled, withoutLook int)
 		}
 		placed = append(placed, pod)
 	}
-	remembering := newAttempts()
+	remembering := another()
 	next := 0
 	for step := 0; step < 60; step++ {
 		i := random.Intn(nodes)
@@ -199,7 +215,7 @@ func testRecall(t *testing.T, seed int64, nodes int) (recalled, withoutLook int)
 			cache.AddNode(known[i])
 		}
 		pod, sampled := pending[random.Intn(len(pending))], one(5)
-		forgetful := newAttempts()
+		forgetful := another()
 		forgetful.nextStartNodeIndex = next
 		want, _ := forgetful.try(t, pod, sampled, int64(step))
 		got, search := remembering.try(t, pod, sampled, int64(step))
@@ -222,36 +238,26 @@ func testRecall(t *testing.T, seed int64, nodes int) (recalled, withoutLook int)
 
 // TestCompareRemembered checks that a rejection which no longer holds, for the same Generation, is found.
 func TestCompareRemembered(t *testing.T) {
-	cache, nominator := internalcache.New(time.Hour, nil), internalqueue.NewPodNominator(nil)
-	config, err := latest.Default()
-	if err != nil {
-		t.Fatal(err)
-	}
-	factory, snapshot := informers.NewSharedInformerFactory(fake.NewSimpleClientset(), 0), internalcache.NewEmptySnapshot()
-	fwk, err := frameworkruntime.NewFramework(plugins.NewInTreeRegistry(), &config.Profiles[0],
-		frameworkruntime.WithSnapshotSharedLister(snapshot), frameworkruntime.WithInformerFactory(factory), frameworkruntime.WithPodNominator(nominator))
-	if err != nil {
-		t.Fatal(err)
-	}
+	cache := internalcache.New(time.Hour, nil)
+	a, state := newAttempts(t, cache, nil, nil), framework.NewCycleState()
 	cache.AddNode(st.MakeNode().Name("node").Capacity(map[v1.ResourceName]string{"cpu": "1", "pods": "10"}).Obj())
 	pod := st.MakePod().Name("p").UID("p").Req(map[v1.ResourceName]string{"cpu": "2"}).Obj()
-	g, state := NewGenericScheduler(cache, snapshot, 0), framework.NewCycleState()
 	// The second attempt on a list of nodes is remembered.
-	_, _ = g.Schedule(context.Background(), nil, fwk, framework.NewCycleState(), pod)
-	if _, err := g.Schedule(context.Background(), nil, fwk, state, pod); err == nil {
+	_, _ = a.Schedule(context.Background(), nil, a.fwk, framework.NewCycleState(), pod)
+	if _, err := a.Schedule(context.Background(), nil, a.fwk, state, pod); err == nil {
 		t.Fatal("the pod fits")
 	}
 	state.Search().FoundNoVictims(pod)
 	nodes := cache.Dump().Nodes
-	if differs := fwk.(comparer).CompareCache(nodes); len(differs) != 0 {
+	if differs := a.fwk.(comparer).CompareCache(nodes); len(differs) != 0 {
 		t.Errorf("got %q", differs)
 	}
 	nodes["node"].Pods = append(nodes["node"].Pods, framework.NewPodInfo(st.MakePod().Priority(-1).Obj()))
-	if differs := fwk.(comparer).CompareCache(nodes); len(differs) != 1 {
+	if differs := a.fwk.(comparer).CompareCache(nodes); len(differs) != 1 {
 		t.Errorf("got %q, want one difference", differs)
 	}
 	nodes["node"].Pods, nodes["node"].Allocatable.MilliCPU = nil, 2000
-	if differs := fwk.(comparer).CompareCache(nodes); len(differs) != 1 {
+	if differs := a.fwk.(comparer).CompareCache(nodes); len(differs) != 1 {
 		t.Errorf("got %q, want one difference", differs)
 	}
 }

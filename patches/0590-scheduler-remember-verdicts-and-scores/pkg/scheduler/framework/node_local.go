@@ -9,7 +9,7 @@ import (
 )
 
 // NodeLocalPlugin is a Filter or Score plugin that reads one node: the results of Filter, and those of Score before
-// NormalizeScore, depend on nothing but the pod, the plugin's arguments and the NodeInfo. The framework remembers them for
+// NormalizeScore, depend only on the pod, the plugin's arguments and the NodeInfo. The framework remembers them for
 // pods with equal keys until the NodeInfo changes.
 //
 // NodeResourcesFit keeps the promise: it compares the pod's requests with the NodeInfo. These do not, and must not have the

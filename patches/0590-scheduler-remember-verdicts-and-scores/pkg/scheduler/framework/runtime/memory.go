@@ -263,12 +263,25 @@ func (k *kind) clear() {
 
 // forgetRejected forgets the nodes that are rejected.
 func (k *kind) forgetRejected() {
-	for i, verdict := range k.verdicts {
-		if verdict != fits && verdict != scored {
+	for i := range k.verdicts {
+		if k.status(int32(i)) != nil {
 			k.generations[i] = 0
 		}
 	}
 	k.statuses, k.count, k.full = [maxStatuses]*framework.Status{}, 0, false
+}
+
+// knows reports whether what is known about a node holds for its Generation.
+func (k *kind) knows(node int32, generation int64) bool {
+	return generation != 0 && k.generations[node] == generation
+}
+
+// status returns the status with which a node is rejected, or nil.
+func (k *kind) status(node int32) *framework.Status {
+	if verdict := k.verdicts[node]; verdict != fits && verdict != scored {
+		return k.statuses[verdict-1]
+	}
+	return nil
 }
 
 // set sets the verdict on a node, and the Generation for which it holds: 0 if it only holds in this cycle. It returns
@@ -364,24 +377,24 @@ func (c *cycle) Release() {
 	}
 }
 
-// classify marks the filters of node-local plugins.
-func (c *cycle) classify(local uint64) {
-	m := &c.framework.memory
-	c.local, c.firstOther = local, math.MaxInt32
+// filters reports whether the filter at a place in the profile is one of the node-local plugins, of which local has a bit
+// each.
+func (m *memory) filters(local uint64, place int) bool {
 	for i := range m.plugins {
-		if local&(1<<i) == 0 || m.plugins[i].filter < 0 {
-			continue
-		}
-		for j := range c.filters {
-			if c.filters[j].place == m.plugins[i].filter {
-				c.filters[j].local = true
-			}
+		if m.plugins[i].filter == place {
+			return local&(1<<i) != 0
 		}
 	}
-	for j := range c.filters {
-		if !c.filters[j].local {
-			c.firstOther = c.filters[j].place
-			break
+	return false
+}
+
+// classify marks the filters of node-local plugins.
+func (c *cycle) classify(local uint64) {
+	c.local, c.firstOther = local, math.MaxInt32
+	for i := range c.filters {
+		filter := &c.filters[i]
+		if filter.local = c.framework.memory.filters(local, filter.place); !filter.local && filter.place < c.firstOther {
+			c.firstOther = filter.place
 		}
 	}
 }
@@ -398,7 +411,7 @@ func (c *cycle) FitsFrom(first, end int, indexes, found []int32) int {
 		if indexes != nil {
 			i = indexes[first]
 		}
-		if g := generations[i]; k.generations[i] != g || g == 0 || k.verdicts[i] != fits && k.verdicts[i] != scored {
+		if !k.knows(i, generations[i]) || k.status(i) != nil {
 			break
 		}
 		found[n] = i
@@ -410,17 +423,17 @@ func (c *cycle) FitsFrom(first, end int, indexes, found []int32) int {
 // Verdict returns the status of a node, if it is known.
 func (c *cycle) Verdict(node int32) (*framework.Status, bool) {
 	k := c.kind
-	if g := c.table.Generations[node]; k.generations[node] != g || g == 0 {
+	if !k.knows(node, c.table.Generations[node]) {
 		return nil, false
 	}
-	verdict := k.verdicts[node]
-	if verdict == fits || verdict == scored {
+	status := k.status(node)
+	if status == nil {
 		return nil, c.firstOther == math.MaxInt32 && !(c.sampled && atomic.LoadInt32(&c.measured) < maxMeasured)
 	}
-	if place := k.filters[verdict-1]; place > c.firstOther || c.sampled && !c.rejectionMeasured(place) {
+	if place := k.filters[k.verdicts[node]-1]; place > c.firstOther || c.sampled && !c.rejectionMeasured(place) {
 		return nil, false
 	}
-	return k.statuses[verdict-1], true
+	return status, true
 }
 
 // rejectionMeasured reports whether enough nodes are measured in a sampled cycle, and a rejection by this filter.
@@ -444,20 +457,17 @@ func (c *cycle) Evaluate(ctx context.Context, state *framework.CycleState, node 
 		c.addEvaluated(node)
 		return status
 	}
-	measure := c.measureNext()
-	generation := c.table.Generations[node]
+	measure, generation := c.measureNext(), c.table.Generations[node]
 	var status *framework.Status
-	if !c.sampled && generation != 0 && k.generations[node] == generation {
-		if verdict := k.verdicts[node]; verdict != fits && verdict != scored {
-			status = k.statuses[verdict-1]
-		}
+	if known := k.knows(node, generation); known && !c.sampled {
+		status = k.status(node)
 	} else {
 		status = c.run(ctx, state, nodeInfo, localFilters, math.MaxInt32, measure)
 		if status.Code() == framework.Error {
 			// A filter before it may reject the node.
 			return c.run(ctx, state, nodeInfo, allFilters, math.MaxInt32, false)
 		}
-		if generation == 0 || k.generations[node] != generation {
+		if !known {
 			k.set(node, status, generation, c.placeOf)
 		}
 		c.addEvaluated(node)
@@ -543,7 +553,7 @@ func (c *cycle) Slow() bool {
 }
 
 // Found keeps the indexes of the nodes that passed all filters.
-func (c *cycle) Found(at []int32, table *framework.NodeTable) { c.found, c.table = at, table }
+func (c *cycle) Found(at []int32) { c.found = at }
 
 // hasFound reports whether these are the nodes of Found: extenders may have removed some, or changed their order.
 func (c *cycle) hasFound(nodes []*v1.Node) bool {
@@ -585,8 +595,7 @@ func (c *cycle) recallScores(ctx context.Context, state *framework.CycleState, b
 	var missing []int32
 	var nodes []*v1.Node
 	for i, index := range buffer.at {
-		g := c.table.Generations[index]
-		if k.verdicts[index] != scored || k.generations[index] != g || g == 0 || c.sampled && i < maxMeasured {
+		if !k.knows(index, c.table.Generations[index]) || k.verdicts[index] != scored || c.sampled && i < maxMeasured {
 			missing, nodes = append(missing, index), append(nodes, buffer.nodes[i])
 		}
 	}
@@ -614,7 +623,7 @@ func (c *cycle) recallScores(ctx context.Context, state *framework.CycleState, b
 			}
 		}
 		for _, index := range missing {
-			if k.verdicts[index] == fits && k.generations[index] != 0 && k.generations[index] == c.table.Generations[index] {
+			if k.knows(index, c.table.Generations[index]) && k.verdicts[index] == fits {
 				k.verdicts[index] = scored
 			}
 		}
@@ -642,10 +651,7 @@ func (m *memory) compare(f *frameworkImpl, nodes map[string]*framework.NodeInfo)
 			if !found || node.Node() == nil || node.Generation == 0 {
 				continue
 			}
-			var known *framework.Status
-			if verdict := k.verdicts[i]; verdict != fits && verdict != scored {
-				known = k.statuses[verdict-1]
-			}
+			known := k.status(i)
 			if now := c.run(context.TODO(), state, node, localFilters, math.MaxInt32, false); !framework.Same(now, known) {
 				differs = append(differs, fmt.Sprintf("%s is remembered with %q, and now has %q", name, known.Message(), now.Message()))
 			}
@@ -666,17 +672,15 @@ func (m *memory) compare(f *frameworkImpl, nodes map[string]*framework.NodeInfo)
 func (m *memory) localCycle(f *frameworkImpl, state *framework.CycleState, k *kind) *cycle {
 	c := &cycle{framework: f, pod: k.pod}
 	for place, pl := range f.filterPlugins {
-		for i := range m.plugins {
-			if k.local&(1<<i) == 0 || m.plugins[i].filter != place {
-				continue
-			}
-			if pl, ok := pl.(framework.PreFilterPlugin); ok {
-				pl.PreFilter(context.TODO(), state, k.pod)
-			}
-			if filter, rejects := newCycleFilter(state, k.pod, place, pl); rejects {
-				filter.local = true
-				c.filters = append(c.filters, filter)
-			}
+		if !m.filters(k.local, place) {
+			continue
+		}
+		if pl, ok := pl.(framework.PreFilterPlugin); ok {
+			pl.PreFilter(context.TODO(), state, k.pod)
+		}
+		if filter, rejects := newCycleFilter(state, k.pod, place, pl); rejects {
+			filter.local = true
+			c.filters = append(c.filters, filter)
 		}
 	}
 	return c
